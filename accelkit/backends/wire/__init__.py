@@ -1,0 +1,1 @@
+"""What is said over unix sockets: messages, methods, a server's life. Not here: the answers."""
