@@ -1,0 +1,199 @@
+"""What a test can do with a node that is up."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from shutil import rmtree
+from typing import TypeVar
+
+from tests.node import processes
+from tests.node.control_plane import trust
+from tests.node.lifecycle import Note, prepare_folder, take_down
+from tests.node.objects import Document, NodeStatus
+from tests.node.processes import NodeError, Processes, run
+
+T = TypeVar("T")
+PATIENCE = 60.0
+"""Seconds; what is waited for takes a few, ten when the host is busy."""
+PROJECT = Path(__file__).parents[2]
+
+
+class Cluster:
+    """The node in *root* and the cluster that it belongs to."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.note = Note.read(root)
+        self.programs = Path(self.note.programs)
+        self.processes = Processes(root)
+
+    @classmethod
+    def up(
+        cls,
+        root: Path,
+        programs: Path,
+        *,
+        join: "Cluster | None" = None,
+        gates: Sequence[str] = (),
+        runtime_config: Sequence[str] = (),
+    ) -> "Cluster":
+        """Bring a node up in the folder *root* and wait until it is Ready.
+
+        Args:
+            join: The cluster that it becomes a member of; without it, it gets one of its own.
+            gates: ``NAME=true`` each.
+            runtime_config: ``GROUP/VERSION=true`` each.
+
+        Raises:
+            NodeError: It did not come up. What was started has been taken down; the logs remain.
+        """
+        options = [f"--gate={gate}" for gate in gates]
+        options += [f"--runtime-config={version}" for version in runtime_config]
+        options += [f"--join={join.root}"] if join else []
+        place = ["--dir", str(root), "--programs", str(programs)]
+        prepare_folder(root, programs)
+        command = [sys.executable, "-m", "tests.node", "up", *place, *options]
+        try:
+            subprocess.run(command, check=True, cwd=PROJECT, text=True, capture_output=True)
+        except subprocess.CalledProcessError as error:
+            take_down(root)
+            raise NodeError(f"no node in {root}: {error.stderr.strip()}") from error
+        except BaseException:  # Ctrl-C: nothing may stay behind
+            take_down(root)
+            raise
+        return cls(root)
+
+    def down(self, *, remove: bool = False) -> None:
+        """End the node and what it made outside its folder; with *remove*, the folder, too."""
+        take_down(self.root)
+        if remove:
+            rmtree(self.root)
+
+    # what the API server knows
+
+    @property
+    def name(self) -> str:
+        """The node's name in Kubernetes."""
+        return self.note.name
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.root / "admin.kubeconfig"
+
+    def kubectl(self, *argv: str, stdin: str | None = None, patience: float = PATIENCE) -> str:
+        """Run kubectl as the cluster's administrator and return what it printed."""
+        config = f"--kubeconfig={self.kubeconfig}"
+        return run(f"{self.programs}/kubectl", config, *argv, stdin=stdin, patience=patience)
+
+    def api(self, path: str) -> Document:
+        """Read from the API server: ``/api/v1/nodes``.
+
+        Raises:
+            NodeError: The answer is not 200.
+        """
+        url = f"https://127.0.0.1:{self.note.port}{path}"
+        try:
+            with urllib.request.urlopen(url, context=trust(self.root), timeout=10) as answer:
+                document: Document = json.load(answer)
+        except urllib.error.HTTPError as error:
+            with error:
+                raise NodeError(f"{path}: {error.code}: {error.read().decode()}") from error
+        return document
+
+    def apply(self, manifest: Document) -> None:
+        self.kubectl("apply", "-f", "-", stdin=json.dumps(manifest))
+
+    def node(self) -> NodeStatus:
+        return NodeStatus.of(self.api(f"/api/v1/nodes/{self.name}"))
+
+    def pod(self, name: str, namespace: str = "default") -> Document:
+        return self.api(f"/api/v1/namespaces/{namespace}/pods/{name}")
+
+    def phase(self, pod: str) -> str:
+        """The pod's phase; empty for a pod that the API server has not given one yet."""
+        phase: str = self.pod(pod)["status"].get("phase", "")
+        return phase
+
+    def wait_for(self, what: str, ready: Callable[[], T], patience: float = PATIENCE) -> T:
+        """Ask until the answer is true, and return it; see `tests.node.processes.wait_for`."""
+        return processes.wait_for(what, ready, patience)
+
+    def wait_for_phase(self, pod: str, phase: str, patience: float = PATIENCE) -> None:
+        """Wait until the pod is in that phase.
+
+        Raises:
+            NodeError: It is not; the message has its status, where the reason stands.
+        """
+        try:
+            self.wait_for(f"pod {pod} {phase}", lambda: self.phase(pod) == phase, patience)
+        except NodeError as error:
+            raise NodeError(f"{error}; {self.pod(pod)['status']}") from error
+
+    def exec_in_pod(self, pod: str, *argv: str) -> str:
+        """Run a command in the pod's first container and return what it printed."""
+        return self.kubectl("exec", pod, "--", *argv)
+
+    def remove_pods(self) -> None:
+        """Delete all pods of the default namespace and wait until the kubelet has let them go."""
+        self.kubectl("delete", "pods", "--all", "--grace-period=1", "--wait", patience=120)
+
+    # what runs on the node
+
+    @property
+    def kubelet_root(self) -> Path:
+        """The node's /var/lib/kubelet, seen from outside."""
+        return self.root / "k"
+
+    @property
+    def cdi(self) -> Path:
+        """The node's /var/run/cdi, seen from outside."""
+        return self.root / "cdi"
+
+    def restart(self, program: str) -> None:
+        """Stop and start one program: ``kube-apiserver``, ``containerd``, ``kubelet`` …"""
+        self.processes.restart(program)
+
+    def start_kubelet(self) -> None:
+        """Start the kubelet as it was started before; does nothing if it runs."""
+        if not self.processes.running("kubelet"):
+            self.processes.restart("kubelet")
+
+    def stop_kubelet(self) -> None:
+        self.processes.stop("kubelet")
+
+    def kill_kubelet(self) -> None:
+        self.processes.stop("kubelet", signal.SIGKILL)
+
+    def run_in_namespace(
+        self, argv: Sequence[str], *, log: str, environment: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Start a command for which /var/lib/kubelet and /var/run/cdi are the node's.
+
+        The caller ends it and waits for it; what is left when the node goes down is killed.
+
+        Args:
+            log: Its output is appended to the file ``LOG.log`` in the node's folder.
+            environment: Variables on top of this process's.
+        """
+        whole = {**self.processes.environment(), **(environment or {})}
+        with (self.root / f"{log}.log").open("ab") as output:
+            return subprocess.Popen(
+                [*self.processes.entrance(), *argv],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=whole,
+            )
+
+    def logs(self, lines: int = 40) -> dict[str, str]:
+        """The end of each program's log, by name, in order of their last writing."""
+        files = sorted(self.root.glob("*.log"), key=os.path.getmtime)
+        return {
+            f.stem: "\n".join(f.read_text(errors="replace").splitlines()[-lines:]) for f in files
+        }
