@@ -1,0 +1,34 @@
+"""What authors of vendors and backends need, under one roof; loaded when it is asked for."""
+
+from importlib import import_module
+
+_MODULES = {
+    "allocation": "ContainerEdits Edits Finding Grant Granted Hook Mount Sample Setting",
+    "errors": "AccelkitError AccessDenied DriverNotReady LibraryMissing MissingParts ModelError "
+    "NotThere SourceError SourceTimeout StartOver",
+    "hooks": "hookimpl",
+    "host": "Finished Host Stat",
+    "model": "Condition Device DeviceId DeviceNode Event Evidence Group Holder Holding Link "
+    "Locality Mode Placement Profile Unreadable",
+    "pci": "PciFunction char_major cpu_nodes numa_of pci_functions pcie_root quantity",
+    "policy": "Sharing",
+    "tables": "FunctionTable",
+    "values": "Enforcement FrozenMap GroupRule HolderKind LinkKind Scope Severity Version "
+    "dns_label",
+    "vendor": "Access PciMatch Signal Signals SupportsDiagnosis SupportsEvents SupportsGroups "
+    "SupportsHealth SupportsHolders SupportsLinks SupportsPartitioning SupportsPreparation "
+    "SupportsSignals SupportsTelemetry Vendor",
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+__all__ = [*sorted(_HOME)]  # noqa: PLE0604 - computed from the one list
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"accelkit.core.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOME)

@@ -1,0 +1,1 @@
+"""Values and pure functions: a node and what follows from it. No sockets, threads or vendors."""

@@ -1,0 +1,118 @@
+"""The only door to the machine: files, commands and libraries, below one root."""
+
+from collections.abc import Sequence
+from typing import Protocol, Self
+
+import attrs
+
+from accelkit.core.tables import FunctionTable
+
+READ_LIMIT = 1 << 20
+"""Bytes; longer files are cut there."""
+
+
+@attrs.frozen(kw_only=True)
+class Stat:
+    """What kind of file is at a path."""
+
+    kind: str
+    """c, b: device node; f: file; d: directory; s: socket; o: anything else."""
+    major: int | None = None
+    minor: int | None = None
+    mode: int = 0
+    """Permission bits."""
+
+
+@attrs.frozen(kw_only=True)
+class Finished:
+    """A command that ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Host(Protocol):
+    """The same doors in production, in a capture and in a simulator.
+
+    Paths are absolute host paths.
+    """
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> str:
+        """The text at *path*, undecodable bytes replaced, one final newline stripped.
+
+        Raises:
+            NotThere: No such file.
+            AccessDenied: The process may not read it.
+            SourceError: Anything else.
+        """
+        ...
+
+    def read_bytes(self, path: str, limit: int = READ_LIMIT) -> bytes: ...
+
+    def exists(self, path: str) -> bool: ...
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """Names in a directory, sorted; of a missing directory none."""
+        ...
+
+    def resolve(self, path: str) -> str:
+        """*path* with every link followed, inside the host's root only.
+
+        Raises:
+            NotThere: A part of *path* is missing.
+        """
+        ...
+
+    def stat(self, path: str) -> Stat | None:
+        """What is at *path*, links followed; None: nothing."""
+        ...
+
+    def write(self, path: str, text: str) -> None:
+        """Write to an existing file; refused in a read call.
+
+        Raises:
+            AccessDenied: The call may not write, or the process may not.
+            SourceError: Anything else.
+        """
+        ...
+
+    def run(self, argv: Sequence[str], timeout_s: float) -> Finished:
+        """Run a host binary, named by its absolute path.
+
+        Raises:
+            NotThere: No such program.
+            SourceTimeout: It did not end in *timeout_s*.
+        """
+        ...
+
+    def ioctl(self, path: str, request: int, payload: bytes) -> bytes: ...
+
+    def library(self, soname: str) -> FunctionTable:
+        """C functions as ctypes sees them.
+
+        Raises:
+            LibraryMissing: The library is not there or cannot be loaded.
+        """
+        ...
+
+    def module(self, name: str) -> FunctionTable:
+        """A Python binding, imported on first use.
+
+        Raises:
+            LibraryMissing: The import failed, whatever the reason.
+        """
+        ...
+
+    def under(self, root: str) -> Self:
+        """The same doors below another root, such as a driver container's."""
+        ...
+
+    def outside(self, path: str) -> str:
+        """*path* as the container runtime finds it: itself on a real host."""
+        ...
+
+    @property
+    def live(self) -> bool:
+        """Whether libraries are the machine's own, loaded into this process."""
+        ...

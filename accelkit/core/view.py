@@ -1,0 +1,72 @@
+"""A snapshot judged by policy: the value that backends render. Not here: how it is made."""
+
+from datetime import datetime
+from functools import cached_property
+
+import attrs
+
+from accelkit.core.allocation import ContainerEdits
+from accelkit.core.model import Condition, Device, DeviceId, Holding, Snapshot, worst_first
+from accelkit.core.policy import Offer
+from accelkit.core.values import FrozenMap, Health, freeze
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class Verdict:
+    """A device's health after damping."""
+
+    health: Health
+    reasons: tuple[Condition, ...] = attrs.field(default=(), converter=worst_first)
+    overdue: bool = False
+    """UNKNOWN for longer than ``health.graceForUnknown``."""
+    since: datetime | None = attrs.field(default=None, eq=False)
+    until: datetime | None = attrs.field(default=None, eq=False)
+    """When a hold-down ends."""
+    since_s: float = attrs.field(default=0.0, eq=False)
+    """Monotonic seconds of the last change: what durations are taken from."""
+
+    @property
+    def good(self) -> bool:
+        """To be had, as far as health goes: healthy, or unknown and not for too long."""
+        return self.health is Health.HEALTHY or (self.health is Health.UNKNOWN and not self.overdue)
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class Assignment:
+    """How a device is offered."""
+
+    terms: Offer | None
+    """The offer as it was when the device was taken; None: offered nowhere."""
+    leaving: bool = False
+    """Policy says otherwise by now, but somebody holds it."""
+    why: str = attrs.field(default="", eq=False)
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze, slots=False)
+class View:
+    """Everything a backend may know of the node."""
+
+    snapshot: Snapshot = Snapshot()
+    verdicts: FrozenMap[DeviceId, Verdict] = FrozenMap()
+    assignments: FrozenMap[DeviceId, Assignment] = FrozenMap()
+    holdings: tuple[Holding, ...] = ()
+    offers: tuple[Offer, ...] = ()
+    domains: FrozenMap[str, str] = FrozenMap()
+    """Vendor to resource prefix: nvidia to nvidia.com."""
+    sets: frozenset[str] = frozenset()
+    """Vendors whose edits may describe a set: only they are asked inside Allocate."""
+    revision: str = ""
+    """Of the policy."""
+    boot: str = ""
+    edits: FrozenMap[DeviceId, ContainerEdits] = FrozenMap()
+    """For every offered device whose edits could be made; absent: listed Unhealthy."""
+
+    @cached_property
+    def devices(self) -> FrozenMap[DeviceId, Device]:
+        """Devices by id."""
+        return self.snapshot.by_id
+
+    @cached_property
+    def held(self) -> frozenset[DeviceId]:
+        """Devices that somebody holds."""
+        return frozenset(h.device for h in self.holdings)

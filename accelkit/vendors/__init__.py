@@ -1,0 +1,1 @@
+"""Hardware, one folder a maker. Vendors import `accelkit` only, like strangers do."""
