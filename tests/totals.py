@@ -12,7 +12,7 @@ def totals(folder: Path, stages: int) -> str:
     something failed in it.
 
     Args:
-        folder: ``STAGE.xml`` (JUnit) of each stage that ran tests, ``STAGE.failed`` of each that failed.
+        folder: ``STAGE.xml`` (JUnit) of each that ran tests, ``STAGE.failed`` of each that failed.
         stages: How many were run.
     """
     passed, failed = 0, 0

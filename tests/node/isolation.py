@@ -95,7 +95,8 @@ def _clear(group: Path) -> bool:
 
 def remove_cgroup(name: str) -> None:
     """Kill what runs in the node's control group, which are its pods, and remove the group."""
-    for hierarchy in _hierarchies():
+    # on a version 1 host the kubelet uses the version 2 tree beside it, too
+    for hierarchy in {*_hierarchies(), CGROUPS / "unified"}:
         group = hierarchy / GROUP / name
         # a killed process leaves its group a moment later, so more than one round is needed
         wait_for(f"{group} empty", partial(_clear, group), patience=20)

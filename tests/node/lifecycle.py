@@ -78,6 +78,8 @@ def bring_up(
     note = Note(name, index, str(programs), str(join or root))
     note.write(root)
     processes = Processes(root)
+    processes.start("anchor", "sleep", "infinity")  # keeps the namespace and the claim
+    claim.close()
     if join:
         port = Note.read(join).port
         announce_node(join, name)
@@ -90,7 +92,6 @@ def bring_up(
     for user in ("admin", "kubelet"):
         write_kubeconfig(root / f"{user}.kubeconfig", root / "pki", user, port)
     start_containerd(processes, programs, name, index)
-    claim.close()  # the node's processes have it
     write_kubelet_config(root, name, gates)
     start_kubelet(processes, programs, name)
     _wait_until_ready(root, note)

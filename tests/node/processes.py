@@ -101,7 +101,7 @@ class Processes:
         self._file = root / "state.json"
 
     def started(self) -> Mapping[str, tuple[int, tuple[str, ...]]]:
-        """Process id and command of each program, in order of their start; some may be dead."""
+        """Process id and command of each program, in order of first start; some may be dead."""
         if not self._file.exists():
             return {}
         loaded = json.loads(self._file.read_text())

@@ -108,6 +108,7 @@ def write_kubelet_config(root: Path, name: str, gates: Sequence[str]) -> None:
         "volumePluginDir": str(root / "volume-plugins"),
         "nodeStatusUpdateFrequency": "2s",
         "syncFrequency": "10s",
+        "makeIPTablesUtilChains": False,  # they would be the host's, and stay
         "oomScoreAdj": 0,  # lowering it needs CAP_SYS_RESOURCE
         "featureGates": {g.partition("=")[0]: g.partition("=")[2] == "true" for g in gates},
     }
