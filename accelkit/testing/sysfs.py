@@ -1,0 +1,105 @@
+"""Files of Linux that many machines need: PCI functions, NUMA nodes. Not here: a vendor's own."""
+
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+from accelkit.testing.machines import Entry, File, Line, Link
+
+NUMA_NODES = 2
+CPUS_PER_NODE = 8
+_NODES = "/sys/devices/system/node"
+
+
+@attrs.frozen(kw_only=True)
+class PciPlace:
+    """Where a PCI function hangs."""
+
+    address: str
+    root: str
+    """As in pci0000:40."""
+    above: tuple[str, ...]
+    """Addresses of the bridges above it, from the root down."""
+    numa: int
+
+
+def pci_place(position: int, index: int, count: int) -> PciPlace:
+    """A place that no other *position* of the machine has.
+
+    Two neighbouring positions share a switch and a root; the first half of a part's units hangs
+    at NUMA node 0, the other half at node 1.
+
+    Args:
+        position: Of the unit in the machine: ``part.first + index``.
+        index: Of the unit in its part.
+        count: Units of the part.
+    """
+    domain, pair, side = position // 32, position % 32 // 2, position % 2
+    bus = pair * 16
+    return PciPlace(
+        address=f"{domain:04x}:{bus + 3 + side:02x}:00.0",
+        root=f"pci{domain:04x}:{bus:02x}",
+        above=(
+            f"{domain:04x}:{bus:02x}:01.0",
+            f"{domain:04x}:{bus + 1:02x}:00.0",
+            f"{domain:04x}:{bus + 2:02x}:{side:02x}.0",
+        ),
+        numa=index * NUMA_NODES // count,
+    )
+
+
+def pci_function(
+    place: PciPlace,
+    *,
+    vendor: int,
+    device: int,
+    pci_class: int,
+    driver: str | None = None,
+    files: Mapping[str, str | bytes] | None = None,
+) -> Iterator[Entry]:
+    """A PCI function in sysfs, with the link below /sys/bus/pci/devices.
+
+    Args:
+        place: Where it hangs.
+        vendor: PCI vendor id.
+        device: PCI device id.
+        pci_class: Three bytes, as in 0x030200.
+        driver: Name of the bound driver; None: none.
+        files: Further files of the function, by name.
+
+    Source:
+        Linux, Documentation/ABI/testing/sysfs-bus-pci.
+    """
+    folder = "/".join(("/sys/devices", place.root, *place.above, place.address))
+    texts: dict[str, str | bytes] = {
+        "vendor": f"0x{vendor:04x}\n",
+        "device": f"0x{device:04x}\n",
+        "class": f"0x{pci_class:06x}\n",
+        "numa_node": f"{place.numa}\n",
+        **(files or {}),
+    }
+    yield Link(path=f"/sys/bus/pci/devices/{place.address}", target=folder)
+    for name, text in texts.items():
+        yield File(path=f"{folder}/{name}", content=text)
+    if driver is not None:
+        yield File(path=f"/sys/bus/pci/drivers/{driver}/bind", mode=0o200)
+        yield Link(path=f"{folder}/driver", target=f"/sys/bus/pci/drivers/{driver}")
+
+
+def common_tree() -> Iterator[Entry]:
+    """What every machine has: two NUMA nodes with CPUs, and the list of device majors.
+
+    Source:
+        Linux, Documentation/ABI/stable/sysfs-devices-node; fs/proc/devices.c.
+    """
+    for name in ("online", "possible", "has_cpu", "has_memory"):
+        yield File(path=f"{_NODES}/{name}", content=f"0-{NUMA_NODES - 1}\n")
+    for node in range(NUMA_NODES):
+        first = node * CPUS_PER_NODE
+        far = ("10" if other == node else "21" for other in range(NUMA_NODES))
+        yield File(
+            path=f"{_NODES}/node{node}/cpulist", content=f"{first}-{first + CPUS_PER_NODE - 1}\n"
+        )
+        yield File(path=f"{_NODES}/node{node}/distance", content=" ".join(far) + "\n")
+    yield Line(path="/proc/devices", text="Character devices:")
+    yield Line(path="/proc/devices", text="  1 mem")
