@@ -21,7 +21,7 @@ from tests.node.cluster import Cluster
 from tests.node.lifecycle import bring_up, enter_own_namespace, prepare_folder, take_down
 from tests.node.processes import MARK, NodeError
 from tests.node.programs import (
-    NEWEST,
+    RELEASE,
     build_programs,
     missing_packages,
     programs_folder,
@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     packages.set_defaults(act=lambda _: _tell(" ".join(missing_packages())))
     up.set_defaults(act=_up)
     for verb in (build, up):
-        verb.add_argument("--release", default=NEWEST)
+        verb.add_argument("--release", default=RELEASE)
     up.add_argument("--programs", type=Path, help="folder; default: what `build` makes")
     up.add_argument("--join", type=Path)
     up.add_argument("--gate", action="append", default=[])

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from tests.node import processes
 from tests.node.control_plane import trust
+from tests.node.golang import PROJECT
 from tests.node.lifecycle import Note, prepare_folder, take_down
 from tests.node.objects import Document, NodeStatus
 from tests.node.processes import NodeError, Processes, run
@@ -21,7 +22,12 @@ from tests.node.processes import NodeError, Processes, run
 T = TypeVar("T")
 PATIENCE = 60.0
 """Seconds; what is waited for takes a few, ten when the host is busy."""
-PROJECT = Path(__file__).parents[2]
+
+
+def read_logs(root: Path, lines: int = 40) -> dict[str, str]:
+    """The end of each program's log, by name, in order of their last writing."""
+    files = sorted(root.glob("*.log"), key=os.path.getmtime)
+    return {f.stem: "\n".join(f.read_text(errors="replace").splitlines()[-lines:]) for f in files}
 
 
 class Cluster:
@@ -63,9 +69,11 @@ class Cluster:
             subprocess.run(command, check=True, cwd=PROJECT, text=True, capture_output=True)
         except subprocess.CalledProcessError as error:
             take_down(root)
-            raise NodeError(f"no node in {root}: {error.stderr.strip()}") from error
+            logs = "".join(f"\n== {name}\n{text}" for name, text in read_logs(root, 15).items())
+            raise NodeError(f"no node in {root}: {error.stderr.strip()}{logs}") from error
         except BaseException:  # Ctrl-C: nothing may stay behind
             take_down(root)
+            rmtree(root)
             raise
         return cls(root)
 
@@ -190,10 +198,3 @@ class Cluster:
                 stderr=output,
                 env=whole,
             )
-
-    def logs(self, lines: int = 40) -> dict[str, str]:
-        """The end of each program's log, by name, in order of their last writing."""
-        files = sorted(self.root.glob("*.log"), key=os.path.getmtime)
-        return {
-            f.stem: "\n".join(f.read_text(errors="replace").splitlines()[-lines:]) for f in files
-        }

