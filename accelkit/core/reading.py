@@ -1,0 +1,401 @@
+"""One call of a plugin, and what may be believed of its answer.
+
+Not here: deadlines and threads, which are the lane's, and what several vendors say together.
+"""
+
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import combinations, islice
+from typing import TypeVar
+
+import attrs
+
+from accelkit.core.allocation import ContainerEdits, Edits, Grant, Granted
+from accelkit.core.errors import (
+    AllocationError,
+    MissingParts,
+    PluginContractError,
+    PluginError,
+    SourceError,
+)
+from accelkit.core.evidence import of_device
+from accelkit.core.host import Host
+from accelkit.core.model import (
+    Condition,
+    Device,
+    DeviceId,
+    DeviceNode,
+    Evidence,
+    Group,
+    Link,
+    Problem,
+    Unreadable,
+    VendorReport,
+    contradictions,
+)
+from accelkit.core.policy import Divide, Offer
+from accelkit.core.values import (
+    PCIE_KINDS,
+    Enforcement,
+    FrozenMap,
+    LinkKind,
+    Severity,
+    Standing,
+    freeze,
+    is_dns_label,
+)
+from accelkit.core.vendor import SupportsGroups, SupportsHealth, SupportsLinks, Vendor
+
+MOST_DEVICES = 2048
+"""More devices of one vendor are taken for a fault of the plugin."""
+MOST_LINKED = 256
+"""Up to so many whole devices the core derives links: their number grows with the square."""
+LINKS = "links"
+"""Subject of the problem that a vendor's links could not be read."""
+GROUPS = "groups"
+"""The same of its groups."""
+SOFTWARE = "software"
+"""The same of its software versions."""
+NODE_MISSING = "node-missing"
+"""FATAL condition: a device file that containers need is not there."""
+UNMONITORED = "unmonitored"
+"""INFO condition: the vendor cannot tell how the device is."""
+
+_FRAMES = 3
+_KIND_WORDS = {"c": "character", "b": "block"}
+
+T = TypeVar("T")
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class HealthReading:
+    """What one vendor said about the health of its devices."""
+
+    vendor: str
+    conditions: FrozenMap[DeviceId, tuple[Condition, ...]] = FrozenMap()
+    """Of every device that could be asked."""
+    failed: FrozenMap[DeviceId, Problem] = FrozenMap()
+    """Devices that could not be asked, and why."""
+    problems: tuple[Problem, ...] = ()
+    """Of the vendor as a whole."""
+
+
+def read_inventory(vendor: Vendor, host: Host) -> VendorReport:
+    """Ask *vendor* what is there, and check that the answer can be true.
+
+    Never raises for a fault of the plugin or the hardware: the report says it instead. How long it
+    took is the caller's to add.
+
+    Args:
+        vendor: Whom to ask.
+        host: The door, which should refuse writing.
+
+    Returns:
+        ``answered`` is False where *discover* failed or the answer contradicts itself. Links,
+        groups or software that could not be read are a problem of that subject alone. Devices
+        carry the condition ``node-missing`` where one of their files is missing.
+    """
+    found = _ask(vendor, None, lambda: _checked(vendor, vendor.discover(host)))
+    if isinstance(found, Problem):
+        return VendorReport(vendor=vendor.name, answered=False, problems=(found,))
+    devices = tuple(attrs.evolve(d, conditions=(), standing=Standing.PRESENT) for d in found[0])
+    problems = [_unreadable(vendor.name, u) for u in found[1]]
+    links = _facts(problems, _ask(vendor, LINKS, lambda: _links(vendor, host, devices)), ())
+    groups = _facts(problems, _ask(vendor, GROUPS, lambda: _groups(vendor, devices)), ())
+    software = _facts(
+        problems, _ask(vendor, SOFTWARE, lambda: _software(vendor, host)), FrozenMap()
+    )
+    if wrong := contradictions(devices, links, groups):
+        bug = _problem(vendor.name, None, PluginContractError("; ".join(wrong)))
+        return VendorReport(vendor=vendor.name, answered=False, problems=(bug,))
+    return VendorReport(
+        vendor=vendor.name,
+        answered=True,
+        devices=tuple(_with_nodes(host, device, problems) for device in devices),
+        links=(*links, *derived_links(devices, links)),
+        groups=groups,
+        problems=problems,
+        software=software,
+    )
+
+
+def read_conditions(
+    vendor: Vendor, host: Host, devices: Iterable[Device], evidence: Iterable[Evidence]
+) -> HealthReading:
+    """Ask *vendor* how *devices* are; a device that cannot be asked costs only itself.
+
+    Args:
+        vendor: Whom to ask; without the health ability each device is ``unmonitored``.
+        host: The door, which should refuse writing.
+        devices: Of this vendor, parents among them; stale ones, too.
+        evidence: Of every vendor.
+    """
+    by_id = {d.id: d for d in devices}
+    if not isinstance(vendor, SupportsHealth):
+        alone = Condition(
+            code=UNMONITORED,
+            severity=Severity.INFO,
+            message=f"{vendor.name} cannot tell how its devices are",
+        )
+        return HealthReading(
+            vendor=vendor.name, conditions=FrozenMap(dict.fromkeys(by_id, (alone,)))
+        )
+    kept = tuple(evidence)
+    told: dict[DeviceId, tuple[Condition, ...]] = {}
+    failed: dict[DeviceId, Problem] = {}
+    for device in by_id.values():
+        known = of_device(kept, device, by_id.get(device.parent) if device.parent else None)
+        answer = _ask(vendor, device.id.name, partial(_told, vendor, host, device, known))
+        if isinstance(answer, Problem):
+            failed[device.id] = answer
+        else:
+            told[device.id] = answer
+    return HealthReading(vendor=vendor.name, conditions=FrozenMap(told), failed=FrozenMap(failed))
+
+
+def device_edits(vendor: Vendor, host: Host, device: Device, terms: Offer) -> ContainerEdits:
+    """What a container needs for *device* alone, offered on *terms*.
+
+    Raises:
+        MissingParts: A node or file is not there.
+        SourceError: Could not be known now.
+        PluginError: The vendor answered what it must not.
+    """
+    sharing = terms.sharing
+    amounts = {}
+    if sharing.divide is Divide.EQUAL and sharing.shares > 1:
+        amounts = {name: total // sharing.shares for name, total in device.capacity.items()}
+    grant = Grant(
+        owner=terms.name,
+        granted=(Granted(device=device, amounts=FrozenMap(amounts)),),
+        sharing=sharing,
+    )
+    return grant_edits(vendor, host, grant).each[device.id]
+
+
+def grant_edits(vendor: Vendor, host: Host, grant: Grant) -> Edits:
+    """What containers need for the set *grant*, with paths as the container runtime finds them.
+
+    Returns:
+        ``each`` names every device of the set and no other.
+
+    Raises:
+        AllocationError: The vendor refused the set; MissingParts where a file is missing.
+        SourceError: Could not be known now.
+        PluginError: The vendor answered what it must not.
+    """
+    try:
+        edits = vendor.edits(host, grant)
+    except (AllocationError, SourceError, PluginError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise PluginError(
+            f"edits of {vendor.name}: {_short(error)}", plugin=vendor.name, remedy=_bug(vendor.name)
+        ) from error
+    _check_edits(vendor, grant, edits)
+    parts = (*edits.each.values(), edits.whole)
+    missing = [p for part in parts for p in _host_paths(part) if not host.exists(p)]
+    if missing:
+        raise MissingParts(
+            f"{vendor.name}: {missing[0]} is needed in containers and is not there",
+            remedy="check that the driver is installed completely",
+        )
+    return Edits(
+        each=FrozenMap({i: outside(host, e) for i, e in edits.each.items()}),
+        whole=outside(host, edits.whole),
+    )
+
+
+def outside(host: Host, edits: ContainerEdits) -> ContainerEdits:
+    """*edits* with every host path as the container runtime finds it."""
+    return attrs.evolve(
+        edits,
+        nodes=tuple(_outside_node(host, node) for node in edits.nodes),
+        mounts=tuple(attrs.evolve(m, host_path=host.outside(m.host_path)) for m in edits.mounts),
+        hooks=tuple(attrs.evolve(h, path=host.outside(h.path)) for h in edits.hooks),
+    )
+
+
+def derived_links(devices: Iterable[Device], links: Iterable[Link]) -> tuple[Link, ...]:
+    """Links that follow from where whole devices hang, for pairs without a PCIe link in *links*.
+
+    HOST for one PCIe root, else SOCKET for one NUMA node; none if there are more than MOST_LINKED
+    devices.
+    """
+    whole = sorted((d for d in devices if d.parent is None), key=lambda d: d.id)
+    if len(whole) > MOST_LINKED:
+        return ()
+    given = {(link.a, link.b) for link in links if link.kind in PCIE_KINDS}
+    pairs = (pair for pair in combinations(whole, 2) if (pair[0].id, pair[1].id) not in given)
+    return tuple(
+        Link(a=one.id, b=other.id, kind=kind)
+        for one, other in pairs
+        if (kind := _hanging(one, other)) is not None
+    )
+
+
+def _hanging(one: Device, other: Device) -> LinkKind | None:
+    a, b = one.locality, other.locality
+    if a.pcie_root is not None and a.pcie_root == b.pcie_root:
+        return LinkKind.HOST
+    if a.numa_node is not None and a.numa_node == b.numa_node:
+        return LinkKind.SOCKET
+    return None
+
+
+def _ask(vendor: Vendor, subject: str | None, call: Callable[[], T]) -> T | Problem:
+    """The answer of *call*, or the problem that kept it from coming."""
+    try:
+        return call()
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
+        return _problem(vendor.name, subject, error)
+
+
+def _problem(vendor: str, subject: str | None, error: BaseException) -> Problem:
+    if isinstance(error, SourceError):
+        return Problem(
+            vendor=vendor,
+            subject=subject,
+            code=error.code,
+            reason=str(error),
+            remedy=error.remedy,
+        )
+    return Problem(
+        vendor=vendor,
+        subject=subject,
+        code=PluginError.code,
+        reason=_short(error),
+        remedy=_bug(vendor),
+    )
+
+
+def _bug(vendor: str) -> str:
+    return f"report it to the author of the plugin for {vendor}"
+
+
+def _short(error: BaseException) -> str:
+    """*error* in one line: what it is, and the last few calls on the way to it."""
+    frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
+    way = ", ".join(f"{f.filename.rpartition('/')[2]}:{f.lineno} {f.name}" for f in frames)
+    return f"{type(error).__name__}: {error}" + (f" (at {way})" if way else "")
+
+
+def _facts(problems: list[Problem], answer: T | Problem, nothing: T) -> T:
+    """*answer*, or *nothing* where it is a problem, which is noted."""
+    if isinstance(answer, Problem):
+        problems.append(answer)
+        return nothing
+    return answer
+
+
+def _checked(
+    vendor: Vendor, found: Iterable[Device | Unreadable]
+) -> tuple[tuple[Device, ...], tuple[Unreadable, ...]]:
+    several = tuple(islice(found, MOST_DEVICES + 1))
+    if len(several) > MOST_DEVICES:
+        raise PluginContractError(f"more than {MOST_DEVICES} devices are reported")
+    for one in several:
+        if isinstance(one, Device):
+            _check_device(vendor, one)
+        elif not isinstance(one, Unreadable):
+            raise PluginContractError(f"discover yields a {type(one).__name__}")
+        elif not is_dns_label(one.code):
+            raise PluginContractError(f"{one.subject}: {one.code!r} is not a code")
+    return (
+        tuple(sorted((d for d in several if isinstance(d, Device)), key=lambda d: d.id)),
+        tuple(u for u in several if isinstance(u, Unreadable)),
+    )
+
+
+def _check_device(vendor: Vendor, device: Device) -> None:
+    if device.id.vendor != vendor.name:
+        raise PluginContractError(f"{device.id}: it is not a device of {vendor.name}")
+    if not is_dns_label(device.kind):
+        raise PluginContractError(f"{device.id}: the kind {device.kind!r} is not a DNS label")
+
+
+def _unreadable(vendor: str, one: Unreadable) -> Problem:
+    return Problem(
+        vendor=vendor, subject=one.subject, code=one.code, reason=one.reason, remedy=one.remedy
+    )
+
+
+def _links(vendor: Vendor, host: Host, devices: tuple[Device, ...]) -> tuple[Link, ...]:
+    return tuple(vendor.links(host, devices)) if isinstance(vendor, SupportsLinks) else ()
+
+
+def _groups(vendor: Vendor, devices: tuple[Device, ...]) -> tuple[Group, ...]:
+    return tuple(vendor.groups(devices)) if isinstance(vendor, SupportsGroups) else ()
+
+
+def _software(vendor: Vendor, host: Host) -> FrozenMap[str, str]:
+    versions: Mapping[str, object] = vendor.software(host)
+    told: dict[str, str] = {}
+    for name, version in versions.items():
+        if not isinstance(version, str):
+            raise PluginContractError(f"the version of {name} is {version!r}, not text")
+        told[name] = version
+    return FrozenMap(told)
+
+
+def _told(
+    vendor: SupportsHealth, host: Host, device: Device, known: tuple[Evidence, ...]
+) -> tuple[Condition, ...]:
+    conditions: dict[str, Condition] = {}
+    for condition in vendor.conditions(host, device, known):
+        if not isinstance(condition, Condition) or not is_dns_label(condition.code):
+            raise PluginContractError(f"{device.id}: {condition!r} is not a coded condition")
+        conditions.setdefault(condition.code, attrs.evolve(condition, since=None))
+    return tuple(conditions.values())
+
+
+def _with_nodes(host: Host, device: Device, problems: list[Problem]) -> Device:
+    """*device* with a condition for a file that is missing."""
+    try:
+        wrong = [
+            said for node in device.nodes if (said := _node_wrong(host, node.on_host, node.kind))
+        ]
+    except SourceError as error:
+        problems.append(_problem(device.id.vendor, device.id.name, error))
+        return device
+    if not wrong:
+        return device
+    missing = Condition(code=NODE_MISSING, severity=Severity.FATAL, message="; ".join(wrong))
+    return attrs.evolve(device, conditions=(missing,))
+
+
+def _node_wrong(host: Host, path: str, kind: str) -> str:
+    found = host.stat(path)
+    if found is None:
+        return f"{path} is not there"
+    return "" if found.kind == kind else f"{path} is not a {_KIND_WORDS[kind]} device"
+
+
+def _outside_node(host: Host, node: DeviceNode) -> DeviceNode:
+    there = host.outside(node.on_host)
+    return node if there == node.on_host else attrs.evolve(node, host_path=there)
+
+
+def _host_paths(edits: ContainerEdits) -> Iterator[str]:
+    yield from (node.on_host for node in edits.nodes)
+    yield from (mount.host_path for mount in edits.mounts)
+    yield from (hook.path for hook in edits.hooks)
+
+
+def _check_edits(vendor: Vendor, grant: Grant, edits: object) -> None:
+    asked = {g.device.id for g in grant.granted}
+    if not isinstance(edits, Edits):
+        wrong = f"they are a {type(edits).__name__}"
+    elif edits.each.keys() != asked:
+        odd = min(edits.each.keys() ^ asked)
+        wrong = f"{odd} is {'missing' if odd in asked else 'not in the set'}"
+    elif edits.whole and not (vendor.sets or grant.sharing.enforce is Enforcement.LIBRARY):
+        wrong = "they describe the set, but the vendor does not say that it has sets"
+    else:
+        return
+    raise PluginContractError(
+        f"edits of {vendor.name} for {grant.owner}: {wrong}",
+        plugin=vendor.name,
+        remedy=_bug(vendor.name),
+    )
