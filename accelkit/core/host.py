@@ -5,6 +5,7 @@ from typing import Protocol, Self
 
 import attrs
 
+from accelkit.core.errors import AccessDenied
 from accelkit.core.tables import FunctionTable
 
 READ_LIMIT = 1 << 20
@@ -116,3 +117,57 @@ class Host(Protocol):
     def live(self) -> bool:
         """Whether libraries are the machine's own, loaded into this process."""
         ...
+
+
+@attrs.frozen
+class ReadOnly:
+    """A host that refuses writes: what read calls get."""
+
+    _host: Host
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> str:
+        return self._host.read(path, limit)
+
+    def read_bytes(self, path: str, limit: int = READ_LIMIT) -> bytes:
+        return self._host.read_bytes(path, limit)
+
+    def exists(self, path: str) -> bool:
+        return self._host.exists(path)
+
+    def names(self, path: str) -> tuple[str, ...]:
+        return self._host.names(path)
+
+    def resolve(self, path: str) -> str:
+        return self._host.resolve(path)
+
+    def stat(self, path: str) -> Stat | None:
+        return self._host.stat(path)
+
+    def write(self, path: str, text: str) -> None:  # noqa: ARG002 - refused whatever it is
+        raise AccessDenied(
+            f"{path}: discovering, health and other reading calls may not write",
+            operation="write",
+            remedy="change hardware only in create, destroy, set_mode, apply and revert",
+        )
+
+    def run(self, argv: Sequence[str], timeout_s: float) -> Finished:
+        return self._host.run(argv, timeout_s)
+
+    def ioctl(self, path: str, request: int, payload: bytes) -> bytes:
+        return self._host.ioctl(path, request, payload)
+
+    def library(self, soname: str) -> FunctionTable:
+        return self._host.library(soname)
+
+    def module(self, name: str) -> FunctionTable:
+        return self._host.module(name)
+
+    def under(self, root: str) -> "ReadOnly":
+        return ReadOnly(self._host.under(root))
+
+    def outside(self, path: str) -> str:
+        return self._host.outside(path)
+
+    @property
+    def live(self) -> bool:
+        return self._host.live

@@ -1,0 +1,216 @@
+"""What the kernel says about PCI functions, NUMA nodes and device majors; and quantities.
+
+Not here: what a vendor makes of them.
+"""
+
+import re
+from collections.abc import Iterable
+from fractions import Fraction
+
+import attrs
+
+from accelkit.core.errors import ModelError, NotThere
+from accelkit.core.host import Host
+from accelkit.core.model import Locality
+from accelkit.core.vendor import PciMatch
+
+FUNCTIONS = "/sys/bus/pci/devices"
+"""Linux, Documentation/ABI/testing/sysfs-bus-pci."""
+NODES = "/sys/devices/system/node"
+"""Linux, Documentation/ABI/stable/sysfs-devices-node."""
+
+_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+# pci_bus_get_domain_nr and the bus number, as drivers/pci/probe.c names host bridges.
+_ROOT = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
+_NODE = re.compile(r"node(\d+)")
+
+
+@attrs.frozen(kw_only=True)
+class PciFunction:
+    """One PCI function, and the files that the kernel and its driver show for it."""
+
+    address: str
+    """dddd:bb:dd.f in lower case."""
+    host: Host = attrs.field(repr=False, eq=False)
+
+    def path(self, name: str) -> str:
+        """The host path of its file *name*."""
+        return f"{FUNCTIONS}/{self.address}/{name}"
+
+    def has(self, name: str) -> bool:
+        """Whether the kernel or the driver shows a file *name* for it."""
+        return self.host.exists(self.path(name))
+
+    def read(self, name: str) -> str:
+        """The text of its file *name*.
+
+        Raises:
+            NotThere: There is no such file.
+            SourceError: It cannot be read.
+        """
+        return self.host.read(self.path(name))
+
+    @property
+    def locality(self) -> Locality:
+        """Where it hangs, as far as the firmware says."""
+        node = numa_of(self.host, self.address)
+        return Locality(
+            pci_address=self.address,
+            pcie_root=pcie_root(self.host, self.address),
+            numa_node=node,
+            near_nodes=() if node is None else near_nodes(self.host, node),
+        )
+
+
+def pci_functions(host: Host, match: Iterable[PciMatch]) -> tuple[PciFunction, ...]:
+    """PCI functions that one of *match* describes, by address.
+
+    A function that goes while it is looked at, or that answers nonsense, is left out.
+    """
+    wanted = tuple(match)
+    found = (
+        PciFunction(address=address, host=host)
+        for address in host.names(FUNCTIONS)
+        if _ADDRESS.fullmatch(address)
+    )
+    return tuple(function for function in found if _matches(function, wanted))
+
+
+def _matches(function: PciFunction, wanted: tuple[PciMatch, ...]) -> bool:
+    try:
+        vendor, device, whole_class = (
+            int(function.read(name), 16) for name in ("vendor", "device", "class")
+        )
+    except (NotThere, ValueError):
+        return False
+    return any(
+        vendor == match.vendor
+        and (not match.devices or device in match.devices)
+        and (not match.classes or whole_class >> 8 in match.classes)
+        for match in wanted
+    )
+
+
+def pcie_root(host: Host, address: str) -> str | None:
+    """The host bridge above a PCI function, as in pci0000:40; None: it does not say.
+
+    Source:
+        The path of the function below /sys/devices.
+    """
+    try:
+        parts = host.resolve(f"{FUNCTIONS}/{address}").split("/")
+    except NotThere:
+        return None
+    return next((part for part in parts if _ROOT.fullmatch(part)), None)
+
+
+def numa_of(host: Host, address: str) -> int | None:
+    """The NUMA node of a PCI function; None: not known, or a node without CPUs.
+
+    Source:
+        numa_node in sysfs; -1 means that the firmware did not say.
+    """
+    try:
+        node = int(host.read(f"{FUNCTIONS}/{address}/numa_node"))
+    except (NotThere, ValueError):
+        return None
+    return node if node in cpu_nodes(host) else None
+
+
+def cpu_nodes(host: Host) -> tuple[int, ...]:
+    """NUMA nodes that have CPUs, ascending; empty: the kernel knows no nodes."""
+    found = (_NODE.fullmatch(name) for name in host.names(NODES))
+    return tuple(
+        sorted(int(m[1]) for m in found if m is not None and _text(host, f"{m[0]}/cpulist"))
+    )
+
+
+def near_nodes(host: Host, node: int) -> tuple[int, ...]:
+    """*node*, then the nodes with CPUs that are as near to it as it is to itself, ascending.
+
+    Source:
+        distance in sysfs: one number for each node, ascending, 10 for itself (ACPI SLIT).
+    """
+    nodes = sorted(int(m[1]) for name in host.names(NODES) if (m := _NODE.fullmatch(name)))
+    far = _text(host, f"node{node}/distance").split()
+    if node not in nodes or len(far) != len(nodes):
+        return (node,)
+    by_node = dict(zip(nodes, far, strict=True))
+    as_near = (n for n in cpu_nodes(host) if n != node and by_node[n] == by_node[node])
+    return (node, *as_near)
+
+
+def _text(host: Host, name: str) -> str:
+    try:
+        return host.read(f"{NODES}/{name}").strip()
+    except NotThere:
+        return ""
+
+
+def char_major(host: Host, name: str) -> int | None:
+    """The number that the kernel gave the character devices called *name*; None: none now.
+
+    Source:
+        /proc/devices, up to the line that begins the block devices (proc_devices(5)).
+    """
+    for line in host.read("/proc/devices").splitlines():
+        if line.startswith("Block"):
+            break
+        number, _, found = line.strip().partition(" ")
+        if found == name and number.isdecimal():
+            return int(number)
+    return None
+
+
+_QUANTITY = re.compile(
+    r"([+-]?)(\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d{1,2})|([KMGTPE]i|[numkMGTPE]?))", re.ASCII
+)
+_LONGEST = 64
+_SUFFIXES = {
+    **{s: Fraction(1000) ** power for power, s in enumerate(("n", "u", "m", "", "k"), start=-3)},
+    **{s: Fraction(1000) ** power for power, s in enumerate("MGTPE", start=2)},
+    **{f"{s}i": Fraction(1024) ** power for power, s in enumerate("KMGTPE", start=1)},
+}
+_BINARY = tuple(f"{s}i" for s in "EPTGMK")
+
+
+def quantity(text: str | int) -> int:
+    """A Kubernetes quantity in base units: "1Ki" is 1024, "5k" is 5000; fractions round up.
+
+    Raises:
+        ModelError: It is not a quantity.
+
+    Source:
+        k8s.io/apimachinery pkg/api/resource/quantity.go: the grammar, and rounding up.
+    """
+    found = _QUANTITY.fullmatch(str(text))
+    if found is None or len(str(text)) > _LONGEST:
+        raise ModelError(
+            f"{text!r} is not a quantity", remedy="write a number and a suffix, as 40Gi or 5k"
+        )
+    sign, number, exponent, suffix = found.groups()
+    size = Fraction(number) * (Fraction(10) ** int(exponent) if exponent else _SUFFIXES[suffix])
+    whole = -(-size.numerator // size.denominator)
+    return -whole if sign == "-" else whole
+
+
+def quantity_text(amount: int) -> str:
+    """*amount* as the shortest quantity with a binary suffix, or without one: 1024 is 1Ki."""
+    for suffix in _BINARY:
+        step = int(_SUFFIXES[suffix])
+        if amount and amount % step == 0:
+            return f"{amount // step}{suffix}"
+    return str(amount)
+
+
+__all__ = [
+    "PciFunction",
+    "char_major",
+    "cpu_nodes",
+    "near_nodes",
+    "numa_of",
+    "pci_functions",
+    "pcie_root",
+    "quantity",
+    "quantity_text",
+]
