@@ -1,9 +1,12 @@
 from itertools import product
+from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelkit.core.preference import Topology
+from accelkit.core.preference.choose import BUDGET_MS
 from accelkit.core.preference.classes import classes, ends, everything
 from accelkit.core.preference.key import Key, fold
 from accelkit.core.preference.lanes import Option, plan, solve
@@ -52,6 +55,16 @@ def test_nothing_greater_leaves_what_is_known() -> None:
     assert solve(plan([[(0, 0), (1, 5)], [(0, 0), (1, 3)]], 1), [[0, 0], [0, 0]], 7) == 7
 
 
+def test_greatest_of_very_many_ways_at_once_is_found() -> None:
+    random = Random(1)
+    options = [[(0, 0), (1, random.randrange(1000))] for _ in range(14)]
+    flat = [[0] * 14 for _ in range(14)]
+
+    best = solve(plan(options, 7), flat)
+
+    assert best == sum(sorted(key for _, (_, key) in options)[-7:])
+
+
 @settings(deadline=None, max_examples=150)
 @given(topology=topologies(), data=st.data())
 def test_lanes_agree_with_the_tree_wherever_there_is_one(
@@ -94,11 +107,14 @@ def test_ends_agree_with_all_ways_where_insides_are_closer(data: st.DataObject) 
         assert ends(found) == ()
 
 
-def test_cost_is_known_before_and_grows_with_the_ways() -> None:
-    def cost(count: int, size: int) -> float:
-        return plan([[(0, 0), (1, 1)]] * count, size).ms
+@pytest.mark.parametrize("count,size", [(16, 8), (20, 10), (22, 7), (24, 5), (28, 4), (32, 3)])
+def test_every_set_of_so_many_irregular_devices_is_within_the_budget(count: int, size: int) -> None:
+    assert plan([[(0, 0), (1, 1)]] * count, size).ms <= BUDGET_MS
+    assert plan([[(0, 0), (1, 1)]] * count, count - size).ms <= BUDGET_MS
 
-    assert cost(8, 4) < cost(16, 8) < 18 < cost(24, 12)
+
+def test_every_set_of_a_dozen_of_two_dozen_is_over_the_budget() -> None:
+    assert plan([[(0, 0), (1, 1)]] * 24, 12).ms > BUDGET_MS
 
 
 def test_equals_are_one_class() -> None:
