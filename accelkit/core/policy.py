@@ -2,16 +2,14 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import NewType
 
 import attrs
 
+from accelkit.core.units import Bytes, Seconds
 from accelkit.core.values import Enforcement, FrozenMap, Severity, freeze
 
-Seconds = NewType("Seconds", float)
-"""Written as a number and one of ms, s, m, h."""
-Bytes = NewType("Bytes", int)
-"""Written as a Kubernetes quantity."""
+ONE_OR_MORE = {"lenient": True}
+"""Metadata of fields where one alternative may stand without its list."""
 
 
 class Isolation(StrEnum):
@@ -66,16 +64,22 @@ class Range:
 class Selection:
     """Which devices, as data: all keys must match, lists are alternatives, strings are globs."""
 
-    vendor: tuple[str, ...] = ()
-    kind: tuple[str, ...] = ()
-    product: tuple[str, ...] = ()
-    name: tuple[str, ...] = ()
-    pci: tuple[str, ...] = ()
-    profile: tuple[str, ...] = ()
+    vendor: tuple[str, ...] = attrs.field(default=(), metadata=ONE_OR_MORE)
+    kind: tuple[str, ...] = attrs.field(default=(), metadata=ONE_OR_MORE)
+    product: tuple[str, ...] = attrs.field(default=(), metadata=ONE_OR_MORE)
+    name: tuple[str, ...] = attrs.field(default=(), metadata=ONE_OR_MORE)
+    pci: tuple[str, ...] = attrs.field(default=(), metadata=ONE_OR_MORE)
+    """PCI address: dddd:bb:dd.f in lower case."""
+    profile: tuple[str, ...] = attrs.field(default=(), metadata=ONE_OR_MORE)
+    """Of a partition; a whole device has none."""
     partition: bool | None = None
     memory: Range | None = None
-    attributes: FrozenMap[str, tuple[str, ...]] = FrozenMap()
-    node: tuple[str, ...] = ()
+    attributes: FrozenMap[str, tuple[str, ...]] = attrs.field(
+        default=FrozenMap(), metadata=ONE_OR_MORE
+    )
+    """Attribute id to what its text may be: true, 90 and 580.65.6 are compared as written."""
+    node: tuple[str, ...] = attrs.field(default=(), metadata=ONE_OR_MORE)
+    """Name of the Kubernetes node."""
     any: tuple["Selection", ...] = ()
     all: tuple["Selection", ...] = ()
     not_: "Selection | None" = None
