@@ -1,0 +1,157 @@
+"""Registration through plugins_registry."""
+
+import asyncio
+
+import pytest
+
+from accelkit.backends.wire.messages import registration as reg
+from accelkit.backends.wire.serve import bind
+from accelkit.conformance.sims.events import Notified, Refused, Registered, StreamEnded
+from accelkit.conformance.sims.kubelet import KubeletSim
+from accelkit.conformance.sims.timing import QUICK
+from tests.conformance.sims.conftest import Join
+from tests.conformance.sims.plugin import RESOURCE, Plugin, devices, plugin_path
+
+old = pytest.mark.parametrize("sim", ["1.34", "1.36"], indirect=True)
+INFO = reg.PluginInfo(type="DevicePlugin", name=RESOURCE, supported_versions=["v1beta1"])
+
+
+async def test_socket_is_asked_connected_and_told(sim: KubeletSim, join: Join) -> None:
+    plugin = await join(devices(2), watcher=True)
+    await sim.wait_for(lambda: plugin.told)
+
+    assert plugin.calls == ["info", "options", "list"]
+    assert plugin.told == [reg.RegistrationStatus(plugin_registered=True)]
+    assert [event.by for event in sim.seen(Registered)] == ["watcher"]
+    assert sim.amounts() == {RESOURCE: (2, 2)}
+
+
+async def test_endpoint_of_the_info_is_where_the_service_is(sim: KubeletSim) -> None:
+    elsewhere = sim.plugins_dir.parent / "plugins"
+    elsewhere.mkdir()
+    service = await Plugin(elsewhere / "dp.sock", devices(3)).serve()
+    registration = Plugin(plugin_path(sim.registry_dir))
+    registration.info.endpoint = str(service.path)
+    await registration.serve()
+
+    await sim.wait_for(lambda: sim.amounts() == {RESOURCE: (3, 3)})
+    assert (registration.calls, service.calls) == (["info"], ["options", "list"])
+    await registration.close()
+    await service.close()
+
+
+@pytest.mark.parametrize(
+    "info, error",
+    [
+        (
+            reg.PluginInfo(type="CSIPlugin", name=RESOURCE),
+            "no handler registered for plugin type: CSIPlugin",
+        ),
+        (
+            reg.PluginInfo(type="DevicePlugin", name=RESOURCE, supported_versions=["v2"]),
+            "manager version, v1beta1, is not among plugin supported versions [v2]",
+        ),
+        (
+            reg.PluginInfo(type="DevicePlugin", name="x", supported_versions=["v1beta1"]),
+            "invalid name of device plugin socket: x",
+        ),
+    ],
+)
+async def test_wrong_info_is_answered_with_the_reason(
+    sim: KubeletSim, info: reg.PluginInfo, error: str
+) -> None:
+    plugin = Plugin(plugin_path(sim.registry_dir))
+    plugin.info = info
+    await plugin.serve()
+
+    await sim.wait_for(lambda: plugin.told)
+
+    assert not plugin.told[0].plugin_registered
+    assert plugin.told[0].error.startswith(error)
+    await plugin.close()
+
+
+async def test_failed_registration_is_tried_again(sim: KubeletSim) -> None:
+    plugin = Plugin(plugin_path(sim.registry_dir), devices(1))
+    plugin.info = reg.PluginInfo(type="CSIPlugin", name=RESOURCE)
+    await plugin.serve()
+    await sim.wait_for(lambda: plugin.told)
+
+    plugin.info = INFO
+
+    await sim.wait_for(lambda: sim.amounts() == {RESOURCE: (1, 1)})
+    await sim.wait_for(lambda: sim.seen(Notified, registered=True))
+    await plugin.close()
+
+
+async def test_socket_without_a_registration_service_is_noted(sim: KubeletSim) -> None:
+    async with await bind(sim.registry_dir / "mute.sock", []):
+        await sim.wait_for(lambda: sim.seen(Refused))
+
+    assert sim.seen(Refused)[0].text.startswith("failed to get plugin info: rpc error")
+
+
+async def test_hidden_sockets_and_files_are_not_looked_at(sim: KubeletSim, join: Join) -> None:
+    (sim.registry_dir / "file").touch()
+    async with await bind(sim.registry_dir / ".hidden.sock", []):
+        await join(devices(1), watcher=True)
+        await asyncio.sleep(3 * QUICK.watch_s)
+
+    assert sim.seen(Refused) == []
+
+
+async def test_ended_stream_is_not_dialled_again_while_the_socket_stays(
+    sim: KubeletSim, join: Join
+) -> None:
+    plugin = await join(devices(2), watcher=True)
+
+    await plugin.end_stream()
+    await sim.wait_for(lambda: sim.amounts() == {RESOURCE: (2, 0)})
+    await asyncio.sleep(5 * QUICK.watch_s)
+
+    assert plugin.calls == ["info", "options", "list"]
+
+
+async def test_socket_bound_again_is_a_new_one(sim: KubeletSim, join: Join) -> None:
+    plugin = await join(devices(2), watcher=True)
+    await plugin.close()
+    await sim.wait_for(lambda: sim.amounts() == {RESOURCE: (2, 0)})
+
+    await plugin.serve()
+
+    await sim.wait_for(lambda: sim.amounts() == {RESOURCE: (2, 2)})
+
+
+async def test_socket_that_goes_ends_the_stream(sim: KubeletSim, join: Join) -> None:
+    plugin = await join(devices(2), watcher=True)
+    await sim.wait_for(lambda: plugin.told)
+
+    plugin.path.unlink()
+
+    await sim.wait_for(lambda: sim.seen(StreamEnded, why="disconnected by the kubelet"))
+    assert sim.amounts() == {RESOURCE: (2, 0)}
+
+
+async def test_second_socket_goes_on_when_the_first_goes(sim: KubeletSim, join: Join) -> None:
+    first = await join(devices(2), watcher=True)
+    second = await join(devices(2), watcher=True)
+    await sim.wait_for(lambda: first.told and second.told)
+
+    first.path.unlink()
+
+    await sim.wait_for(lambda: sim.seen(StreamEnded, endpoint=str(first.path)))
+    assert sim.amounts() == {RESOURCE: (2, 2)}
+    assert sim.seen(StreamEnded, endpoint=str(second.path)) == []
+
+
+@old
+async def test_second_socket_is_cut_off_when_the_first_goes(sim: KubeletSim, join: Join) -> None:
+    first = await join(devices(2), watcher=True)
+    second = await join(devices(2), watcher=True)
+    await sim.wait_for(lambda: first.told and second.told)
+
+    first.path.unlink()
+
+    await sim.wait_for(lambda: sim.seen(StreamEnded, endpoint=str(second.path)))
+    assert sim.amounts() == {RESOURCE: (2, 0)}
+    assert sim.seen(StreamEnded, endpoint=str(first.path)) == []
