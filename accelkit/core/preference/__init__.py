@@ -4,7 +4,15 @@ What makes devices close is not here: a topology comes with its weights.
 """
 
 from accelkit.core.preference.choose import prefer
-from accelkit.core.preference.policies import Level, of_devices, of_shares, share_id, used
+from accelkit.core.preference.policies import (
+    Level,
+    of_devices,
+    of_shares,
+    share_id,
+    share_ids,
+    used,
+    worths,
+)
 from accelkit.core.preference.topology import (
     Choice,
     Family,
@@ -28,5 +36,7 @@ __all__ = [
     "of_shares",
     "prefer",
     "share_id",
+    "share_ids",
     "used",
+    "worths",
 ]

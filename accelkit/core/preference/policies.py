@@ -52,8 +52,15 @@ def share_id(name: str, number: int) -> str:
     return f"{name}::{number}"
 
 
+def share_ids(name: str, shares: int) -> list[str]:
+    """Return the ids of all shares; a device that is not shared keeps its name."""
+    return [name] if shares == 1 else [share_id(name, number) for number in range(shares)]
+
+
 def of_shares(devices: Topology, shares: Mapping[str, int], place: Place) -> Topology:
     """Make the topology of the shares of *devices*, with ids ``name::0``, ``name::1``, ….
+
+    A device with one share is not shared and keeps its id.
 
     packed takes as few devices as possible, the fullest that fits, then what is close;
     distributed levels the number of shares in use; spread keeps the shares of one container
@@ -66,7 +73,7 @@ def of_shares(devices: Topology, shares: Mapping[str, int], place: Place) -> Top
     """
     ids, groups = [], []
     for group, name in enumerate(devices.ids):
-        ids += [share_id(name, number) for number in range(shares[name])]
+        ids += share_ids(name, shares[name])
         groups += [group] * shares[name]
     if place is Place.PACKED:
         levels = _packed(devices, len(ids))
@@ -105,12 +112,17 @@ def used(shares: Topology, available: Collection[str], place: Place) -> tuple[in
     Returns:
         One number per device; None where use does not matter.
     """
-    if place is Place.PACKED:
-        return None
     taken = [0] * len(shares.levels[0])
     left = {shares.rank[name] for name in available if name in shares.rank}
     for position, group in enumerate(shares.groups):
         taken[group] += position not in left
+    return worths(taken, place)
+
+
+def worths(taken: Iterable[int], place: Place) -> tuple[int, ...] | None:
+    """Return what one more share of each device is worth by how many are *taken*; as *used*."""
+    if place is Place.PACKED:
+        return None
     if place is Place.SPREAD:
         return tuple(-count for count in taken)
     return tuple(-(2 * count + 1) for count in taken)
