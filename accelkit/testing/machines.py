@@ -146,6 +146,10 @@ class Machine(ABC):
         del args
         raise self.misused(verb, f"is not handled in state {sorted(state)}")
 
+    def booted(self, state: State) -> State:  # noqa: ARG002 - machines use it
+        """What is left of *state* after a reboot; by default the machine is as new."""
+        return {}
+
     def unit(self, verb: str, args: tuple[str, ...]) -> str:
         """The first of *args*, if it is a unit of this machine.
 

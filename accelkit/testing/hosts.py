@@ -1,0 +1,28 @@
+"""Open the door that a path leads to: a real host or a simulated machine."""
+
+from pathlib import Path
+
+from accelkit.core.errors import ConfigError
+from accelkit.core.host import Host
+from accelkit.core.real_host import RealHost
+from accelkit.testing.record import NAME
+
+
+def open_host(path: str) -> Host:
+    """The host at *path*: the machine that is there, else the root of a real host.
+
+    Raises:
+        ConfigError: There is no such directory, or what it holds cannot be opened.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise ConfigError(
+            [(path, "is not a directory")], remedy="name a machine, or / or its mount"
+        )
+    if (folder / NAME).exists():
+        from accelkit.testing.machine_host import MachineHost  # noqa: PLC0415 - loaded for machines only
+
+        return MachineHost(path)
+    if (folder / "capture.json").exists():
+        raise ConfigError([(path, "captures are not available in this version")])
+    return RealHost(path)

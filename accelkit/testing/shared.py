@@ -1,0 +1,175 @@
+"""One machine in one directory, shared by processes: read it, change it. Not here: verbs."""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import cast
+
+import attrs
+
+from accelkit.core.errors import ConfigError, PluginError
+from accelkit.core.hooks import GROUP
+from accelkit.core.values import FrozenMap
+from accelkit.core.vendor import Vendor
+from accelkit.testing.machines import Entry, File, Machine, Node, Part, State
+from accelkit.testing.record import NAME, Numbers, Record, dump, load
+from accelkit.testing.sysfs import common_tree
+from accelkit.testing.trees import Tree, gather, lay_out
+
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+_LOCK = "machine.lock"
+
+
+def vendor_class(name: str) -> type[Vendor] | None:
+    """The vendor *name* of any installed plugin; None: no plugin brings it."""
+    # The plugin of that name first, so that others need not be imported.
+    for point in sorted(entry_points(group=GROUP), key=lambda p: (p.name != name, p.name)):
+        try:
+            hook = getattr(point.load(), "accelkit_vendors", None)
+            vendors = [] if hook is None else hook()
+        except Exception:  # noqa: BLE001, S112 - a plugin may raise anything; it is not asked for
+            continue
+        for vendor in vendors:
+            if vendor.name == name:
+                return vendor  # type: ignore[no-any-return]  # of a plugin's hook
+    return None
+
+
+@lru_cache
+def machine_class(name: str) -> type[Machine]:
+    """The simulated machine that the vendor *name* brings.
+
+    Raises:
+        ConfigError: There is no such vendor, or it brings none.
+    """
+    vendor = vendor_class(name)
+    if vendor is None or vendor.machine is None:
+        lack = "no installed plugin brings it" if vendor is None else "it has no simulated machine"
+        raise ConfigError([(f"vendor {name}", lack)], remedy="see: accelkit vendor list")
+    module, _, attribute = vendor.machine.partition(":")
+    try:
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise PluginError(f"{vendor.machine} cannot be loaded: {error}", plugin=name) from error
+    return cast("type[Machine]", found)
+
+
+@lru_cache
+def machines(parts: tuple[Part, ...]) -> tuple[Machine, ...]:
+    """The machines of *parts*, in their order.
+
+    Raises:
+        ConfigError: A vendor or product is unknown.
+    """
+    made: list[Machine] = []
+    for part in parts:
+        kind = machine_class(part.vendor)
+        if part.product not in kind.products:
+            raise ConfigError(
+                [(f"product {part.product}", f"{part.vendor} has none of that name")],
+                remedy=f"take one of {', '.join(kind.products)}",
+            )
+        made.append(kind(part))
+    return tuple(made)
+
+
+def own_state(machine: Machine, state: State) -> State:
+    """What of *state* belongs to *machine*: a copy."""
+    keys = {*machine.units(), machine.part.vendor}
+    return {key: deepcopy(value) for key, value in state.items() if key in keys}
+
+
+def with_own(machine: Machine, state: State, own: State) -> State:
+    """*state* with *own* in place of what belonged to *machine*."""
+    keys = {*machine.units(), machine.part.vendor}
+    rest = {key: value for key, value in state.items() if key not in keys}
+    return {**rest, **{key: value for key, value in own.items() if value}}
+
+
+def planned(record: Record) -> Tree:
+    """Everything that must be in the tree of *record*."""
+    return gather(_entries(record))
+
+
+def _entries(record: Record) -> Iterator[Entry]:
+    if not record.parts:
+        return
+    yield from common_tree()
+    yield File(path=BOOT_ID, content=record.boot + "\n", mode=0o444)
+    for machine in machines(record.parts):
+        yield from machine.tree(own_state(machine, record.state))
+
+
+class Shared:
+    """The machine in *directory*, as one process sees it."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = os.path.realpath(directory)
+        self._seen: tuple[tuple[int, int, int], Record] | None = None
+
+    def record(self) -> Record:
+        """The record now; read again only when the file is another one.
+
+        Raises:
+            ConfigError: It is not there, or not a machine's.
+        """
+        try:
+            found = os.stat(f"{self.directory}/{NAME}")  # noqa: PTH116 - asked on every call
+        except OSError:
+            return load(self.directory)
+        print_ = (found.st_ino, found.st_ctime_ns, found.st_size)
+        seen = self._seen
+        if seen is None or seen[0] != print_:
+            self._seen = seen = (print_, load(self.directory))
+        return seen[1]
+
+    def change(self, step: Callable[[Record], Record]) -> Record:
+        """Replace the record by what *step* makes of it, then let the tree follow.
+
+        One change at a time, over all processes. What *step* raises leaves everything as it was.
+        """
+        with self._locked():
+            return self._follow(load(self.directory), step)
+
+    def begin(self, first: Record, step: Callable[[Record], Record]) -> Record:
+        """Like *change*, from *first* if there is no record yet."""
+        with self._locked():
+            used = Path(self.directory, NAME).exists()
+            return self._follow(load(self.directory) if used else first, step)
+
+    def _follow(self, before: Record, step: Callable[[Record], Record]) -> Record:
+        after = step(before)
+        tree = planned(after)
+        nodes = {
+            entry.path: Numbers(kind=entry.kind, major=entry.major, minor=entry.minor)
+            for entry in tree.values()
+            if isinstance(entry, Node)
+        }
+        after = attrs.evolve(after, nodes=FrozenMap(nodes))
+        if after == before:
+            return before
+        lay_out(self.directory, planned(before), tree, device_nodes=after.device_nodes)
+        made = Path(self.directory, f".{NAME}")
+        made.write_text(dump(after), encoding="utf-8")
+        made.replace(Path(self.directory, NAME))
+        return after
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        try:
+            fd = os.open(f"{self.directory}/{_LOCK}", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise ConfigError(
+                [(self.directory, f"is no machine that can be changed: {error.strerror}")]
+            ) from error
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(fd)
