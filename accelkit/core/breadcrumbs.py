@@ -1,0 +1,89 @@
+"""Which plugin was being loaded when a process ended. Not here: loading, and what to do then.
+
+A breadcrumb is a file ``loading-<n>`` in the run directory whose writer holds a flock on it: the
+kernel drops the lock with the process, however it ends.
+"""
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+from accelkit.core.errors import ConfigError
+
+PREFIX = "loading-"
+
+
+def left_behind(run: Path) -> Mapping[str, Path]:
+    """What processes that are gone were loading, and the file that says so.
+
+    Breadcrumbs that name nothing are removed: their writer ended between two plugins.
+    """
+    found: dict[str, Path] = {}
+    for path in sorted(run.glob(f"{PREFIX}*")):
+        try:
+            crumb = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
+        try:
+            if _lock(crumb):
+                text = os.read(crumb, 1000).decode(errors="replace").strip()
+                if text:
+                    found[text] = path
+                else:
+                    path.unlink(missing_ok=True)
+        finally:
+            os.close(crumb)
+    return found
+
+
+@contextmanager
+def breadcrumb(run: Path) -> Iterator[Callable[[str], None]]:
+    """A breadcrumb of this process, and the function that writes what it loads now.
+
+    Raises:
+        ConfigError: *run* cannot be made or written.
+    """
+    try:
+        run.mkdir(mode=0o700, parents=True, exist_ok=True)
+        crumb, path = _claim(run)
+    except OSError as error:
+        raise ConfigError(
+            [("$.paths.run", f"{run} cannot be written: {error.strerror}")],
+            remedy="name a directory that this process may write",
+        ) from error
+
+    def note(text: str) -> None:
+        os.ftruncate(crumb, 0)
+        os.pwrite(crumb, text.encode(), 0)
+
+    try:
+        yield note
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(crumb)
+
+
+def _claim(run: Path) -> tuple[int, Path]:
+    """A new file under lock; those that are there belong to others or to the dead."""
+    for n in count():
+        path = run / f"{PREFIX}{n}"
+        try:
+            crumb = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except FileExistsError:
+            continue
+        # Before the lock is ours, a reader may take the file for a dead one's and remove it.
+        if _lock(crumb) and path.exists() and path.stat().st_ino == os.fstat(crumb).st_ino:
+            return crumb, path
+        os.close(crumb)
+    raise AssertionError("count() does not end")
+
+
+def _lock(crumb: int) -> bool:
+    try:
+        fcntl.flock(crumb, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

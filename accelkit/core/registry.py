@@ -1,0 +1,216 @@
+"""Finding plugins and loading them one by one: one plugin's fault is one plugin's problem."""
+
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import attrs
+import pluggy
+
+from accelkit.core import hooks
+from accelkit.core.backend import BackendFactory
+from accelkit.core.breadcrumbs import breadcrumb, left_behind
+from accelkit.core.contract import check_factory, check_vendor
+from accelkit.core.errors import PluginContractError, PluginError, PluginLoadError
+from accelkit.core.host import Host
+from accelkit.core.pci import pci_functions
+from accelkit.core.values import FrozenMap, freeze
+from accelkit.core.vendor import Vendor
+
+
+class Named(Protocol):
+    """A vendor class or a backend factory."""
+
+    @property
+    def name(self) -> str: ...
+
+
+T = TypeVar("T", bound=Named)
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class LoadFailure:
+    """A plugin, or one class of it, that is not used."""
+
+    plugin: str
+    """Name of its entry point."""
+    code: str
+    """That of the error."""
+    reason: str
+    remedy: str = ""
+    traceback: str = attrs.field(default="", eq=False)
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class Plugin:
+    """Where vendors and backends come from."""
+
+    name: str
+    """Of the entry point."""
+    module: str
+    version: str = ""
+    """Of the distribution; empty where there is none."""
+    vendors: tuple[str, ...] = ()
+    backends: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class Registry:
+    """What is installed and can be used, by name."""
+
+    vendors: FrozenMap[str, type[Vendor]] = FrozenMap()
+    backends: FrozenMap[str, BackendFactory] = FrozenMap()
+    failures: tuple[LoadFailure, ...] = ()
+    """In the order of plugins."""
+    plugins: FrozenMap[str, Plugin] = FrozenMap()
+    """Those that loaded."""
+
+
+def load_plugins(
+    run_dir: str | None = None, points: Iterable[EntryPoint] | None = None
+) -> Registry:
+    """Load every installed plugin, in the order of their names.
+
+    Args:
+        run_dir: Where breadcrumbs are kept, so that a plugin whose loading ended the process is
+            skipped next time, until it has another version or the node was booted; None: nowhere.
+        points: Instead of the installed entry points.
+
+    Raises:
+        ConfigError: *run_dir* cannot be written.
+    """
+    found = entry_points(group=hooks.GROUP) if points is None else points
+    ordered = sorted(found, key=lambda p: (p.name, p.value))
+    loading = _Loading()
+    run = None if run_dir is None else Path(run_dir)
+    ended = {} if run is None else left_behind(run)
+    with nullcontext(_no_note) if run is None else breadcrumb(run) as note:
+        for point in ordered:
+            label = f"{point.name} {_version(point)}".strip()
+            if label in ended:
+                loading.fail(point.name, _ended(ended[label]))
+                continue
+            _forget(point.name, ended)
+            note(label)
+            loading.load(point)
+            note("")
+    return loading.registry()
+
+
+def hardware_present(vendor: type[Vendor], host: Host) -> bool:
+    """Whether *vendor* has to be asked: its hardware is on the PCI bus, or it names none."""
+    return not vendor.hardware or bool(pci_functions(host, vendor.hardware))
+
+
+def _no_note(_text: str) -> None:
+    pass
+
+
+def _version(point: EntryPoint) -> str:
+    return "" if point.dist is None else point.dist.version
+
+
+def _ended(path: Path) -> PluginLoadError:
+    return PluginLoadError(
+        "loading it ended the process, so it is skipped",
+        remedy=f"upgrade the plugin, or remove {path} to try it again",
+    )
+
+
+def _forget(name: str, ended: Mapping[str, Path]) -> None:
+    """Another version of a plugin is another plugin."""
+    for label, path in ended.items():
+        if label.partition(" ")[0] == name:
+            path.unlink(missing_ok=True)
+
+
+class _Loading:
+    """What has been loaded so far."""
+
+    def __init__(self) -> None:
+        self.vendors: dict[str, type[Vendor]] = {}
+        self.backends: dict[str, BackendFactory] = {}
+        self.failures: list[LoadFailure] = []
+        self.plugins: dict[str, Plugin] = {}
+
+    def registry(self) -> Registry:
+        return Registry(
+            vendors=FrozenMap(self.vendors),
+            backends=FrozenMap(self.backends),
+            failures=tuple(self.failures),
+            plugins=FrozenMap(self.plugins),
+        )
+
+    def load(self, point: EntryPoint) -> None:
+        if other := self.plugins.get(point.name):
+            self.fail(point.name, PluginLoadError(f"{other.module} has this name already"))
+            return
+        try:
+            manager = _registered(point)
+            vendors = [*_answers(manager, "accelkit_vendors")]
+            backends = [*_answers(manager, "accelkit_backends")]
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, SystemExit too
+            self.fail(point.name, error)
+            return
+        self.plugins[point.name] = Plugin(
+            name=point.name,
+            module=point.value,
+            version=_version(point),
+            vendors=self._keep(point.name, vendors, check_vendor, self.vendors),
+            backends=self._keep(point.name, backends, check_factory, self.backends),
+        )
+
+    def _keep(
+        self,
+        plugin: str,
+        answers: list[object],
+        check: Callable[[object], T],
+        kept: dict[str, T],
+    ) -> tuple[str, ...]:
+        """Keep what is fit for use, under its name; the first of a name has it."""
+        names = []
+        for answer in answers:
+            try:
+                good = check(answer)
+            except Exception as error:  # noqa: BLE001 - a class may answer anything, too
+                self.fail(plugin, error)
+                continue
+            if good.name in kept:
+                self.fail(plugin, PluginContractError(f"{good.name!r} is another plugin's name"))
+            else:
+                kept[good.name] = good
+                names.append(good.name)
+        return tuple(names)
+
+    def fail(self, plugin: str, error: BaseException) -> None:
+        known = isinstance(error, PluginError)
+        self.failures.append(
+            LoadFailure(
+                plugin=plugin,
+                code=error.code if isinstance(error, PluginError) else PluginLoadError.code,
+                reason=str(error) if known else f"{type(error).__name__}: {error}",
+                remedy=error.remedy if isinstance(error, PluginError) else "",
+                traceback="" if known else "".join(traceback.format_exception(error)),
+            )
+        )
+
+
+def _registered(point: EntryPoint) -> pluggy.PluginManager:
+    """A manager of its own for each plugin: what one does wrong, no other notices."""
+    manager = pluggy.PluginManager(hooks.GROUP)
+    manager.add_hookspecs(hooks)
+    manager.register(point.load(), name=point.name)
+    manager.check_pending()
+    return manager
+
+
+def _answers(manager: pluggy.PluginManager, hook: str) -> Iterator[object]:
+    for answer in getattr(manager.hook, hook)():
+        if not isinstance(answer, (list, tuple)):
+            raise PluginContractError(f"{hook} must answer a list, found {answer!r}")
+        yield from answer
