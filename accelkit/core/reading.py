@@ -12,6 +12,7 @@ from typing import TypeVar
 import attrs
 
 from accelkit.core.allocation import ContainerEdits, Edits, Grant, Granted
+from accelkit.core.attributes import check_attributes
 from accelkit.core.errors import (
     AllocationError,
     MissingParts,
@@ -30,6 +31,7 @@ from accelkit.core.model import (
     Group,
     Link,
     Problem,
+    Profile,
     Unreadable,
     VendorReport,
     contradictions,
@@ -309,6 +311,10 @@ def _checked(
 
 
 def _check_device(vendor: Vendor, device: Device) -> None:
+    described: tuple[Device | Profile, ...] = (device, *device.profiles)
+    wrong = [f"{device.id}: {said}" for one in described for said in check_attributes(vendor, one)]
+    if wrong:
+        raise PluginContractError("; ".join(wrong))
     if device.id.vendor != vendor.name:
         raise PluginContractError(f"{device.id}: it is not a device of {vendor.name}")
     if not is_dns_label(device.kind):

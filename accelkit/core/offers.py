@@ -1,0 +1,350 @@
+"""Which offer takes which device, and what the offer calls it. Not here: what backends render."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import attrs
+
+from accelkit.core.limits import resource_name_problem
+from accelkit.core.model import Device, DeviceId, Holding, Problem, Snapshot
+from accelkit.core.policy import Divide, Offer, Policy, Selection, Sharing
+from accelkit.core.selection import matches
+from accelkit.core.values import Enforcement, FrozenMap, HolderKind, Standing
+from accelkit.core.view import Assignment
+
+KUBELET = "kubelet"
+"""The backend that has no counters: it never gets a device and its partitions at once."""
+WHOLE = "whole"
+"""What {profile} is for a device that is no partition."""
+
+_DEFAULT_RESOURCE = "{domain}/{kind}"
+_DEFAULT_PART_RESOURCE = "{domain}/{kind}-{profile}"
+
+
+def resource_of(offer: Offer, device: Device, domain: str) -> str:
+    """The resource name under which *offer* offers *device* to the kubelet.
+
+    Args:
+        offer: Its template, or ``{domain}/{kind}`` and, for partitions, ``-{profile}``.
+        device: Fills in kind and profile; + in a profile is written as a dot.
+        domain: The vendor's resource prefix.
+    """
+    default = _DEFAULT_RESOURCE if device.parent is None else _DEFAULT_PART_RESOURCE
+    name = offer.resource or default
+    profile = (device.profile or WHOLE).replace("+", ".")
+    for word, value in (("{domain}", domain), ("{kind}", device.kind), ("{profile}", profile)):
+        name = name.replace(word, value)
+    return name
+
+
+def assign(
+    snapshot: Snapshot,
+    policy: Policy,
+    previous: Mapping[DeviceId, Assignment],
+    holdings: Iterable[Holding],
+    *,
+    domains: Mapping[str, str],
+    holders_known: bool = True,
+) -> FrozenMap[DeviceId, Assignment]:
+    """Say of every device which offer has it, and on which terms.
+
+    The first offer that selects a device takes it. A device keeps its terms while somebody holds
+    it: if they are other than those it would get now, it is leaving. Partitions go before their
+    parent where the kubelet would see both. A resource name belongs to the first offer in which
+    it occurs.
+
+    Args:
+        snapshot: What is there.
+        policy: Its offers and ``only``.
+        previous: The last assignments.
+        holdings: Who holds what now.
+        domains: Vendor to resource prefix.
+        holders_known: False: nothing that was assigned changes hands.
+    """
+    wished = {d.id: _wish(d, policy, snapshot.node) for d in snapshot.devices}
+    holders: dict[DeviceId, list[Holding]] = {}
+    for holding in holdings:
+        holders.setdefault(holding.device, []).append(holding)
+    pinned: dict[DeviceId, Assignment] = {}
+    for device in snapshot.devices:
+        before = previous.get(device.id)
+        held = holders.get(device.id, [])
+        if before is not None and before.terms is not None:
+            if held or not holders_known:
+                pinned[device.id] = _kept(before.terms, wished[device.id])
+        elif (found := _found(device, held, policy.offers, domains)) is not None:
+            pinned[device.id] = (
+                found if found.terms is None else _kept(found.terms, wished[device.id])
+            )
+    given = {**wished, **pinned}
+    for family in _families(snapshot.devices):
+        _settle(family, given, pinned)
+    _name(snapshot.devices, policy.offers, given, pinned, domains)
+    return FrozenMap(given)
+
+
+def check_offers(
+    snapshot: Snapshot,
+    policy: Policy,
+    assignments: Mapping[DeviceId, Assignment],
+    domains: Mapping[str, str],
+) -> tuple[Problem, ...]:
+    """What the policy asks of this node and does not get."""
+    return (
+        *_missing(snapshot, policy),
+        *_shadowed(policy.offers),
+        *_unshareable(snapshot, policy, assignments),
+        *_unnamed(snapshot, policy, assignments, domains),
+    )
+
+
+def _wish(device: Device, policy: Policy, node: str) -> Assignment:
+    """What the policy alone gives *device*."""
+    if not matches(policy.only, device, node):
+        return Assignment(terms=None, why="the policy's only leaves it out")
+    if not device.usable:
+        return Assignment(terms=None, why="it cannot be handed out as it stands")
+    offer = _first(device, policy.offers, node)
+    if offer is None:
+        return Assignment(terms=None, why="no offer selects it")
+    return _on_terms(device, offer)
+
+
+def _on_terms(device: Device, offer: Offer) -> Assignment:
+    """*device* in *offer*: as promised, or exclusively."""
+    if _promised(device, offer):
+        return Assignment(terms=offer)
+    return Assignment(
+        terms=attrs.evolve(offer, sharing=Sharing()),
+        why=f"offered exclusively, since it cannot enforce {offer.sharing.enforce}",
+    )
+
+
+def _first(device: Device, offers: Iterable[Offer], node: str) -> Offer | None:
+    return next((o for o in offers if matches(o.select, device, node)), None)
+
+
+def _promised(device: Device, offer: Offer) -> bool:
+    """Whether *device* can be shared as *offer* says."""
+    shared = offer.sharing.shares > 1 or offer.sharing.enforce is not Enforcement.NONE
+    return not shared or offer.sharing.enforce in device.sharing
+
+
+def _kept(old: Offer, wish: Assignment) -> Assignment:
+    """The terms *old* of a device that somebody holds, or those that do its holder no harm."""
+    new = wish.terms
+    if new is not None and _harmless(old, new):
+        return wish
+    now = "nowhere" if new is None else f"in {new.name}"
+    same = new is not None and new.name == old.name
+    why = "held on earlier terms" if same else f"held, though it is now offered {now}"
+    return Assignment(terms=old, leaving=True, why=why)
+
+
+def _harmless(old: Offer, new: Offer) -> bool:
+    """Whether holders do not notice: other selections, or more shares where none has a part.
+
+    From one share to several is noticed: the device is listed under other ids.
+    """
+    grown = old.sharing
+    if 1 < old.sharing.shares < new.sharing.shares and new.sharing.divide is Divide.NONE:
+        grown = attrs.evolve(old.sharing, shares=new.sharing.shares)
+    return attrs.evolve(old, select=new.select, sharing=grown) == new
+
+
+def _found(
+    device: Device, holdings: Iterable[Holding], offers: Iterable[Offer], domains: Mapping[str, str]
+) -> Assignment | None:
+    """What holdings say of a device without earlier terms; None: nobody was given it."""
+    for holding in holdings:
+        if holding.holder.kind is HolderKind.FOREIGN:
+            continue
+        for offer in offers:
+            name = resource_of(offer, device, domains.get(device.id.vendor, ""))
+            if offer.through == holding.through and holding.resource in {None, name}:
+                return _on_terms(device, offer)
+        return Assignment(
+            terms=None,
+            why=f"held through {holding.resource or holding.through}, which no offer has",
+        )
+    return None
+
+
+def _families(devices: Iterable[Device]) -> Iterator[tuple[DeviceId, tuple[DeviceId, ...]]]:
+    """Whole devices that are cut, each with its partitions."""
+    parts: dict[DeviceId, list[DeviceId]] = {}
+    for device in devices:
+        if device.parent is not None:
+            parts.setdefault(device.parent, []).append(device.id)
+    yield from ((parent, tuple(of_parent)) for parent, of_parent in parts.items())
+
+
+def _settle(
+    family: tuple[DeviceId, tuple[DeviceId, ...]],
+    given: dict[DeviceId, Assignment],
+    pinned: Mapping[DeviceId, Assignment],
+) -> None:
+    """Leave one backend to a family, and only partitions or their parent to the kubelet."""
+    parent, parts = family
+    members = (*parts, parent)
+    wanted = [given[i].terms for i in (*filter(pinned.__contains__, members), *members)]
+    backend = next((terms.through for terms in wanted if terms is not None), None)
+    held_parts = [i for i in parts if i in pinned]
+    for part in parts:
+        if part not in pinned:
+            _withdraw(given, part, _why_not_part(given[part], backend, pinned.get(parent)))
+    offered = any(given[i].terms is not None for i in parts)
+    stranger = any(given[i].terms is None for i in held_parts)
+    if parent not in pinned:
+        _withdraw(given, parent, _why_not_parent(given[parent], backend, offered, stranger))
+
+
+def _withdraw(given: dict[DeviceId, Assignment], device: DeviceId, why: str) -> None:
+    if why:
+        given[device] = Assignment(terms=None, why=why)
+
+
+def _why_not_part(wish: Assignment, backend: str | None, parent: Assignment | None) -> str:
+    if wish.terms is None:
+        return ""
+    if parent is not None and (parent.terms is None or parent.terms.through == KUBELET):
+        return "the device that it is a part of is held as a whole"
+    return "" if wish.terms.through == backend else f"its family is offered through {backend}"
+
+
+def _why_not_parent(wish: Assignment, backend: str | None, offered: bool, stranger: bool) -> str:
+    if wish.terms is None:
+        return ""
+    if stranger:
+        return "a partition of it is held by a stranger"
+    if wish.terms.through != backend:
+        return f"its family is offered through {backend}"
+    return "its partitions are offered instead" if offered and backend == KUBELET else ""
+
+
+def _name(
+    devices: Iterable[Device],
+    offers: Iterable[Offer],
+    given: dict[DeviceId, Assignment],
+    pinned: Mapping[DeviceId, Assignment],
+    domains: Mapping[str, str],
+) -> None:
+    """Leave each resource name to the first offer, and each device name in it to one device."""
+    named = [
+        (device.id, terms, resource_of(terms, device, domains.get(device.id.vendor, "")))
+        for device in devices
+        if (terms := given[device.id].terms) is not None
+        and terms.through == KUBELET
+        and not given[device.id].leaving
+    ]
+    owners = _owners(named, offers)
+    taken = {(resource, i.name): i for i, _, resource in reversed(named) if i in pinned}
+    for i, terms, resource in named:
+        why = ""
+        if wrong := resource_name_problem(resource):
+            why = wrong
+        elif owners[resource] != terms.name:
+            why = f"{resource} belongs to {owners[resource]}"
+        elif taken.setdefault((resource, i.name), i) != i:
+            why = f"{resource} has another {i.name}, {taken[resource, i.name]}"
+        if why and i in pinned:
+            given[i] = Assignment(terms=terms, leaving=True, why=why)
+        elif why:
+            given[i] = Assignment(terms=None, why=why)
+
+
+def _owners(
+    named: Iterable[tuple[DeviceId, Offer, str]], offers: Iterable[Offer]
+) -> Mapping[str, str]:
+    """Of each resource name the first offer in which it occurs."""
+    order = {offer.name: position for position, offer in enumerate(offers)}
+    owners: dict[str, str] = {}
+    for _, terms, resource in named:
+        before = owners.setdefault(resource, terms.name)
+        if order[terms.name] < order[before]:
+            owners[resource] = terms.name
+    return owners
+
+
+def _missing(snapshot: Snapshot, policy: Policy) -> Iterator[Problem]:
+    for position, expected in enumerate(policy.expect):
+        there = sum(
+            matches(expected.select, device, snapshot.node)
+            for device in snapshot.devices
+            if device.standing is not Standing.LOST
+        )
+        if there < expected.count:
+            yield Problem(
+                subject=f"expect[{position}]",
+                code="devices-missing",
+                reason=f"{there} of {expected.count} expected devices are there",
+                remedy="look for problems of their vendor, or correct expect in the policy",
+            )
+
+
+def _shadowed(offers: Iterable[Offer]) -> Iterator[Problem]:
+    before: list[Offer] = []
+    for offer in offers:
+        taker = next((o for o in before if o.select in {Selection(), offer.select}), None)
+        if taker is not None:
+            yield Problem(
+                subject=offer.name,
+                code="offer-shadowed",
+                reason=f"{taker.name} comes first and takes all that {offer.name} selects",
+                remedy=f"write {offer.name} before {taker.name}",
+            )
+        before.append(offer)
+
+
+def _unshareable(
+    snapshot: Snapshot, policy: Policy, assignments: Mapping[DeviceId, Assignment]
+) -> Iterator[Problem]:
+    for device in snapshot.devices:
+        terms = assignments[device.id].terms
+        offer = _first(device, policy.offers, snapshot.node)
+        if terms is None or offer is None or offer.name != terms.name or _promised(device, offer):
+            continue
+        yield Problem(
+            vendor=device.id.vendor,
+            subject=device.id.name,
+            code="sharing-refused",
+            reason=f"{offer.name} asks for sharing with enforce {offer.sharing.enforce}, which "
+            "the device cannot do: it is offered exclusively",
+            remedy=f"leave the device out of {offer.name}, or change its sharing",
+        )
+
+
+def _unnamed(
+    snapshot: Snapshot,
+    policy: Policy,
+    assignments: Mapping[DeviceId, Assignment],
+    domains: Mapping[str, str],
+) -> Iterator[Problem]:
+    """One problem for each offer that lost a name, and each device that lost its own."""
+    given = [
+        (device, terms, resource_of(terms, device, domains.get(device.id.vendor, "")))
+        for device in snapshot.devices
+        if (terms := assignments[device.id].terms or _wish(device, policy, snapshot.node).terms)
+        and terms.through == KUBELET
+    ]
+    offered = [(d, t, r) for d, t, r in given if assignments[d.id].terms is not None]
+    owners = {resource: terms.name for _, terms, resource in offered}
+    names = {(resource, device.id.name) for device, _, resource in offered}
+    lost: dict[tuple[str, str], Problem] = {}
+    for device, terms, resource in given:
+        if assignments[device.id].terms is not None and not assignments[device.id].leaving:
+            continue
+        remedy = f"give {terms.name} another resource"
+        if wrong := resource_name_problem(resource):
+            code, subject, reason = "resource-name-invalid", terms.name, wrong
+        elif owners.get(resource, terms.name) != terms.name:
+            code, subject = "resource-taken", terms.name
+            reason = f"{resource} belongs to {owners[resource]}"
+        elif assignments[device.id].terms is None and (resource, device.id.name) in names:
+            code, subject = "device-name-taken", str(device.id)
+            reason = f"{resource} has another device called {device.id.name}"
+        else:
+            continue
+        lost.setdefault(
+            (code, subject), Problem(subject=subject, code=code, reason=reason, remedy=remedy)
+        )
+    yield from lost.values()
