@@ -211,3 +211,5 @@ from accelkit.core.vendor import (
 from accelkit.core.vendor import (
     Vendor as Vendor,
 )
+
+__all__: list[str]

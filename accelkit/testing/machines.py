@@ -119,7 +119,7 @@ class Machine(ABC):
     def tree(self, state: State) -> Iterable[Entry]:
         """Everything that must be in the file tree in *state*. Folders are made as needed."""
 
-    def libraries(self, live: Live) -> Mapping[str, Mapping[str, Function]]:  # noqa: ARG002
+    def libraries(self, live: Live) -> Mapping[str, Mapping[str, Function]]:  # noqa: ARG002 - machines with a library use it
         """C functions written in Python, by soname and symbol; asked once for each host object.
 
         A function gets what a caller would hand to ctypes: ctypes numbers and structures, byref()
