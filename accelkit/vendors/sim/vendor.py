@@ -1,0 +1,231 @@
+"""Knows simulated accelerators: PCI functions whose files say all. Not here: who writes them."""
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+
+import attrs
+
+from accelkit import (
+    Condition,
+    ContainerEdits,
+    Device,
+    DeviceId,
+    DeviceNode,
+    Edits,
+    Event,
+    Evidence,
+    FrozenMap,
+    Grant,
+    Group,
+    GroupRule,
+    Holder,
+    HolderKind,
+    Holding,
+    Host,
+    Link,
+    LinkKind,
+    MissingParts,
+    PciFunction,
+    PciMatch,
+    Profile,
+    Severity,
+    SourceError,
+    SupportsEvents,
+    SupportsGroups,
+    SupportsHealth,
+    SupportsHolders,
+    SupportsLinks,
+    Unreadable,
+    Vendor,
+    Version,
+    dns_label,
+    pci_functions,
+)
+
+PCI_VENDOR = 0xACCE
+"""Assigned to nobody, so that no real host has one."""
+LEGAL_SIZES = (1, 2, 4, 8)
+HALF = Profile(name="half", slug="half", size=1, starts=(0, 1))
+_STEP_S = 0.02
+
+
+class Sim(Vendor, SupportsHealth, SupportsEvents, SupportsLinks, SupportsGroups, SupportsHolders):
+    """Reads what a simulated machine shows, and misbehaves where the machine tells it to."""
+
+    name = "sim"
+    domain = "sim.accelkit.dev"
+    hardware = (PciMatch(vendor=PCI_VENDOR, devices=(1,)),)
+    machine = "accelkit.vendors.sim.machine:SimMachine"
+    attributes: ClassVar[Mapping[str, type]] = {"board": str, "firmware": Version, "place": int}
+
+    def __init__(self, options: object) -> None:
+        super().__init__(options)
+        self._heard: int | None = None
+
+    def discover(self, host: Host) -> Iterable[Device | Unreadable]:
+        self._obey(host, "discover")
+        for function in pci_functions(host, self.hardware):
+            if not function.has("serial"):
+                yield Unreadable(
+                    subject=function.address,
+                    code="driver-not-ready",
+                    reason="no driver is bound",
+                    remedy="simulate set DIR load",
+                )
+                continue
+            try:
+                yield from self._devices(function)
+            except ValueError as error:
+                yield Unreadable(
+                    subject=function.address, code="unreadable", reason=f"nonsense: {error}"
+                )
+
+    def _devices(self, function: PciFunction) -> Iterable[Device]:
+        memory = int(function.read("memory_bytes"))
+        if not 0 < memory < 1 << 63:
+            raise ValueError(f"memory_bytes {memory}")
+        halves = int(function.read("halves"))
+        whole = self.device(
+            dns_label(function.read("serial")),
+            kind="accel",
+            product=function.read("product"),
+            usable=not halves,
+            locality=function.locality,
+            nodes=[DeviceNode(path=f"/dev/{self.name}{int(function.read('minor'))}")],
+            attributes={
+                "board": function.read("board"),
+                "firmware": Version.parse(function.read("firmware")),
+                "place": int(function.read("place")),
+            },
+            capacity={"memory": memory},
+            aliases={function.address},
+        )
+        if not halves:
+            yield whole
+            return
+        half = attrs.evolve(HALF, capacity=FrozenMap({"memory": memory // 2}))
+        whole = attrs.evolve(whole, slots=2, profiles=(half,))
+        yield whole
+        for start in half.starts:
+            yield self.partition(whole, half, start, nodes=whole.nodes)
+
+    def conditions(
+        self, host: Host, device: Device, evidence: tuple[Evidence, ...]
+    ) -> Iterable[Condition]:
+        self._obey(host, "conditions")
+        function = _function(host, device)
+        for line in function.read("faults").splitlines():
+            code, _, severity = line.partition(" ")
+            if severity not in Severity.__members__:
+                raise SourceError(f"{device.id}: the fault {line!r} has no severity")
+            yield Condition(code=code, severity=Severity[severity])
+        cleared = int(function.read("cleared"))
+        for told in evidence:
+            if int(told.data.get("number", "0")) > cleared:
+                yield Condition(
+                    code=told.code, severity=Severity.DEGRADED, message=f"told {told.count} times"
+                )
+
+    def listen(self, host: Host, timeout_s: float) -> Iterable[Event]:
+        """What was told since the last call; the first call begins with what comes after it."""
+        self._obey(host, "listen")
+        until = time.monotonic() + timeout_s
+        while True:
+            told = [line.split() for line in host.read(f"/run/sim/{self.name}/events").splitlines()]
+            newest = max((int(number) for number, _, _ in told), default=0)
+            since, self._heard = newest if self._heard is None else self._heard, newest
+            if newest > since or time.monotonic() >= until:
+                break
+            time.sleep(_STEP_S)
+        return [
+            Event(subject=subject, code=code, source="queue", data=FrozenMap({"number": number}))
+            for number, subject, code in told
+            if int(number) > since
+        ]
+
+    def links(self, host: Host, devices: tuple[Device, ...]) -> Iterable[Link]:
+        self._obey(host, "links")
+        wholes = {d.locality.pci_address: d for d in devices if d.parent is None}
+        found: dict[tuple[frozenset[DeviceId], LinkKind], Link] = {}
+        for device in wholes.values():
+            for line in _function(host, device).read("links").splitlines():
+                address, kind, count = line.split()
+                if address in wholes and wholes[address] is not device:
+                    link = Link.between(
+                        device.id, wholes[address].id, LinkKind[kind], count=int(count)
+                    )
+                    found[frozenset((link.a, link.b)), link.kind] = link
+        return found.values()
+
+    def groups(self, devices: tuple[Device, ...]) -> Iterable[Group]:
+        wholes = [d for d in devices if d.parent is None]
+        for board in sorted({str(d.attributes["board"]) for d in wholes} - {""}):
+            members = tuple(d.id for d in wholes if d.attributes["board"] == board)
+            yield Group(kind="board", name=dns_label(board), members=members)
+        cube = {int(str(d.attributes["place"])): d.id for d in wholes if d.product == "cube"}
+        for size in LEGAL_SIZES:
+            for start in range(0, max(cube, default=-1) + 1, size):
+                block = tuple(cube[p] for p in range(start, start + size) if p in cube)
+                if len(block) == size:
+                    name = f"{size}-{start}"
+                    yield Group(kind="block", name=name, members=block, rule=GroupRule.LAW)
+
+    def holders(self, host: Host, devices: tuple[Device, ...]) -> Iterable[Holding]:
+        self._obey(host, "holders")
+        for device in (d for d in devices if d.parent is None):
+            for pid in _function(host, device).read("holders").split():
+                holder = Holder(kind=HolderKind.FOREIGN, uid=pid)
+                yield Holding(device=device.id, through="process", holder=holder)
+
+    def edits(self, host: Host, grant: Grant) -> Edits:
+        self._obey(host, "edits")
+        each: dict[DeviceId, ContainerEdits] = {}
+        for device in (granted.device for granted in grant.granted):
+            for node in device.nodes:
+                if not host.exists(node.on_host):
+                    raise MissingParts(f"{device.id}: {node.on_host} is not there")
+            each[device.id] = ContainerEdits(
+                nodes=device.nodes, joined=FrozenMap({"SIM_DEVICES": device.id.name})
+            )
+        return Edits(each=FrozenMap(each))
+
+    def software(self, host: Host) -> dict[str, str]:
+        path = f"/run/sim/{self.name}/driver"
+        return {"driver": host.read(path)} if host.exists(path) else {}
+
+    def _obey(self, host: Host, call: str) -> None:
+        """Misbehave as long as the machine has an order for *call*."""
+        order = f"/run/sim/{self.name}/{call}"
+        until: float | None = None
+        while host.exists(order):
+            what, _, amount = host.read(order).partition(" ")
+            if what == "raise":
+                raise RuntimeError(f"{call} was told to raise")
+            if what == "error":
+                raise SourceError(f"{call} was told to fail", operation=call)
+            until = time.monotonic() + float(amount) if until is None else until
+            if time.monotonic() >= until:
+                return
+            time.sleep(_STEP_S)
+
+
+class SimSet(Sim):
+    """Simulated accelerators whose containers must be told of the set that they have."""
+
+    name = "simset"
+    domain = "simset.accelkit.dev"
+    hardware = (PciMatch(vendor=PCI_VENDOR, devices=(2,)),)
+    machine = "accelkit.vendors.sim.machine:SimSetMachine"
+    sets = True
+
+    def edits(self, host: Host, grant: Grant) -> Edits:
+        names = list(dict.fromkeys(granted.device.id.name for granted in grant.granted))
+        whole = ContainerEdits(
+            env=FrozenMap({"SIM_SET": ",".join(names), "SIM_SET_SIZE": str(len(names))})
+        )
+        return attrs.evolve(super().edits(host, grant), whole=whole)
+
+
+def _function(host: Host, device: Device) -> PciFunction:
+    return PciFunction(address=device.locality.pci_address or "", host=host)
