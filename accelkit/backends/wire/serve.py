@@ -71,8 +71,7 @@ async def bind(path: Path, handlers: Sequence[Handler]) -> "Server":
     dispatch = _Dispatch(handlers)
     server = grpc.aio.server(handlers=[dispatch])
     try:
-        if not server.add_insecure_port(f"unix:{hidden}"):
-            raise TransportError(f"socket {path} could not be bound")
+        server.add_insecure_port(f"unix:{hidden}")
         hidden.chmod(0o600)
         await server.start()
         hidden.rename(path)

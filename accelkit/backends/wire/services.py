@@ -1,6 +1,6 @@
 """The methods of the kubelet's interfaces, to answer and to call. Not here: sockets."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Generic, TypeVar
 
 import grpc
@@ -115,29 +115,42 @@ async def call(
     """Call *method* once.
 
     Raises:
-        grpc.aio.AioRpcError: The peer refused, went away, or did not answer in time.
+        grpc.aio.AioRpcError: The peer refused, went away, did not answer in time, or answered
+            something else.
     """
-    ask = channel.unary_unary(
-        method.path,
-        request_serializer=_raw,
-        response_deserializer=method.answer.FromString,
-    )
-    return await ask(request, timeout=timeout_s)
+    ask = channel.unary_unary(method.path, request_serializer=_raw, response_deserializer=bytes)
+    return _understood(method, await ask(request, timeout=timeout_s))
 
 
-def watch(channel: grpc.aio.Channel, method: Method[Q, R], request: Q) -> AsyncIterator[R]:
-    """Open the stream of *method*; it ends quietly when the peer ends it.
+async def watch(
+    channel: grpc.aio.Channel, method: Method[Q, R], request: Q
+) -> AsyncGenerator[R, None]:
+    """Open the stream of *method* and yield its messages; it ends when the peer ends it.
 
     Raises:
-        grpc.aio.AioRpcError: While it is read: the peer refused, or went away.
+        grpc.aio.AioRpcError: The peer refused, went away, or sent something else.
     """
-    ask = channel.unary_stream(
-        method.path,
-        request_serializer=_raw,
-        response_deserializer=method.answer.FromString,
-    )
-    return ask(request).__aiter__()
+    ask = channel.unary_stream(method.path, request_serializer=_raw, response_deserializer=bytes)
+    opened = ask(request)
+    try:
+        async for raw in opened:
+            yield _understood(method, raw)
+    finally:
+        opened.cancel()
 
 
 def _raw(message: Message) -> bytes:
     return message.SerializeToString()
+
+
+def _understood(method: Method[Q, R], raw: bytes) -> R:
+    # Not by grpc's own deserialiser: that makes None of what it cannot read.
+    try:
+        return method.answer.FromString(raw)
+    except DecodeError:
+        raise grpc.aio.AioRpcError(
+            grpc.StatusCode.INTERNAL,
+            grpc.aio.Metadata(),
+            grpc.aio.Metadata(),
+            f"{method.path}: the answer is not a {method.answer.DESCRIPTOR.name}",
+        ) from None

@@ -22,6 +22,7 @@ from accelkit.conformance.sims.devices import Devices, quantity
 from accelkit.conformance.sims.plugins import API_VERSION, Plugins, unknown
 from accelkit.conformance.sims.podresources import pod_resources
 from accelkit.conformance.sims.pods import Container, Phase, Pod, Pods
+from accelkit.conformance.sims.tasks import cancel
 from accelkit.conformance.sims.timing import Timing
 from accelkit.conformance.sims.watcher import Watcher
 
@@ -146,10 +147,8 @@ class KubeletSim:
 
         A kubelet that is asked to end leaves the same behind.
         """
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks = []
+        tasks, self._tasks = self._tasks, []
+        await cancel(*tasks)
         await self._plugins.close()
         for server in self._servers:
             await server.close(grace_s=0, keep_path=True)

@@ -26,6 +26,7 @@ from accelkit.conformance.sims.events import (
     Registered,
     StreamEnded,
 )
+from accelkit.conformance.sims.tasks import cancel
 from accelkit.conformance.sims.timing import Timing
 
 API_VERSION = "v1beta1"
@@ -225,12 +226,9 @@ class Plugins:
             await self._cut(cut, "cut off by the end of another")
 
     async def _cut(self, endpoint: Endpoint, why: str) -> None:
-        connection = self._open.pop(endpoint, None)
-        if connection is None:
-            return
+        connection = self._open.pop(endpoint)
         if connection.following is not None:
-            connection.following.cancel()
-            await asyncio.gather(connection.following, return_exceptions=True)
+            await cancel(connection.following)
             self._journal.note(StreamEnded(endpoint.resource, endpoint.path, why))
         await connection.channel.close()
 

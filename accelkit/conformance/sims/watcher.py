@@ -1,6 +1,7 @@
 """A simulated kubelet's plugin watcher: it comes to the sockets in plugins_registry."""
 
 import asyncio
+import contextlib
 import os
 import stat
 from pathlib import Path
@@ -13,6 +14,7 @@ from accelkit.backends.wire.serve import dial
 from accelkit.backends.wire.status import StatusError
 from accelkit.conformance.sims.events import Journal, Notified, Refused
 from accelkit.conformance.sims.plugins import API_VERSION, Plugins, is_extended, said
+from accelkit.conformance.sims.tasks import cancel
 from accelkit.conformance.sims.timing import Timing
 
 _Identity = tuple[int, int]
@@ -40,9 +42,7 @@ class Watcher:
                 await self.look()
                 await asyncio.sleep(self._timing.watch_s)
         finally:
-            for task in self._tasks.values():
-                task.cancel()
-            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+            await cancel(*self._tasks.values())
 
     async def look(self) -> None:
         """Compare the sockets that are there with those that were."""
@@ -55,9 +55,7 @@ class Watcher:
 
     async def _lost(self, path: Path) -> None:
         del self._seen[path]
-        task = self._tasks.pop(path)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await cancel(self._tasks.pop(path))
         if connected := self._connected.pop(path, None):
             await self._plugins.disconnect(*connected)
 
@@ -114,12 +112,10 @@ def sockets(directory: Path) -> dict[Path, _Identity]:
     found = {}
     for folder, _, names in os.walk(directory):
         for path in (Path(folder) / name for name in names if not name.startswith(".")):
-            try:
+            with contextlib.suppress(FileNotFoundError):
                 status = path.lstat()
-            except FileNotFoundError:
-                continue
-            if stat.S_ISSOCK(status.st_mode):
-                found[path] = status.st_ino, status.st_ctime_ns
+                if stat.S_ISSOCK(status.st_mode):
+                    found[path] = status.st_ino, status.st_ctime_ns
     return found
 
 

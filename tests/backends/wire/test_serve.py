@@ -17,6 +17,7 @@ from accelkit.backends.wire.services import (
     ALLOCATE,
     GET_OPTIONS,
     LIST_AND_WATCH,
+    REGISTER,
     Handler,
     call,
     stream,
@@ -116,6 +117,18 @@ async def test_malformed_request_is_an_invalid_argument(tmp_path: Path) -> None:
     assert caught.value.details() == f"{GET_OPTIONS.path}: the request is not a Empty"
 
 
+async def test_text_that_is_not_utf_8_is_an_invalid_argument(tmp_path: Path) -> None:
+    async def register(_: dp.RegisterRequest) -> dp.Empty:
+        return dp.Empty()
+
+    path = tmp_path / "a.sock"
+    async with await bind(path, [unary(REGISTER, register)]), dial(path) as channel:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await channel.unary_unary(REGISTER.path, request_serializer=bytes)(b"\n\x02\xff\xfe")
+
+    assert caught.value.code() is CODE.INVALID_ARGUMENT
+
+
 async def test_malformed_request_of_a_stream_is_an_invalid_argument(tmp_path: Path) -> None:
     path = tmp_path / "a.sock"
     async with await bind(path, [stream(LIST_AND_WATCH, lists)]), dial(path) as channel:
@@ -125,6 +138,31 @@ async def test_malformed_request_of_a_stream_is_an_invalid_argument(tmp_path: Pa
             ).read()
 
     assert caught.value.code() is CODE.INVALID_ARGUMENT
+
+
+def garbage(path: str, *, stream: bool = False) -> Handler:
+    async def one(_: bytes) -> bytes:
+        return MALFORMED
+
+    async def many(_: bytes) -> AsyncGenerator[bytes, None]:
+        yield MALFORMED
+
+    return Handler(path, many=many) if stream else Handler(path, one=one)
+
+
+async def test_malformed_answer_is_an_internal_error_for_the_caller(tmp_path: Path) -> None:
+    error = await refusal_of(tmp_path / "a.sock", garbage(ALLOCATE.path))
+
+    assert error.code() is CODE.INTERNAL
+    assert error.details() == f"{ALLOCATE.path}: the answer is not a AllocateResponse"
+
+
+async def test_malformed_answer_in_a_stream_is_an_internal_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.sock"
+    handler = garbage(LIST_AND_WATCH.path, stream=True)
+    async with await bind(path, [handler]), dial(path) as channel:
+        with pytest.raises(grpc.aio.AioRpcError, match="is not a ListAndWatchResponse"):
+            await anext(watch(channel, LIST_AND_WATCH, dp.Empty()))
 
 
 async def test_closing_ends_open_streams_quietly(tmp_path: Path) -> None:

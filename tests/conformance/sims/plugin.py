@@ -42,10 +42,7 @@ class Plugin:
         self.prefer: Sequence[str] = ()
         self.failure: Exception | None = None
         self.empty = False
-        self.open = asyncio.Event()
-        self.open.set()
-        self.go = asyncio.Event()
-        self.go.set()
+        self.hold: dict[str, asyncio.Event] = {}
         self.calls: list[str] = []
         self.told: list[reg.RegistrationStatus] = []
         self._lists = [list(listed)]
@@ -83,8 +80,13 @@ class Plugin:
             await self._server.close()
             self._server = None
 
+    async def _called(self, name: str) -> None:
+        self.calls.append(name)
+        if name in self.hold:
+            await self.hold[name].wait()
+
     async def _options(self, _: dp.Empty) -> dp.DevicePluginOptions:
-        self.calls.append("options")
+        await self._called("options")
         return self.options
 
     async def _list(self, _: dp.Empty) -> AsyncGenerator[dp.ListAndWatchResponse, None]:
@@ -98,15 +100,14 @@ class Plugin:
                     await self._news.wait()
 
     async def _preferred(self, _: dp.PreferredAllocationRequest) -> dp.PreferredAllocationResponse:
-        self.calls.append("preferred")
+        await self._called("preferred")
         if self.failure:
             raise self.failure
         answer = dp.ContainerPreferredAllocationResponse(deviceIDs=self.prefer)
         return dp.PreferredAllocationResponse(container_responses=[answer])
 
     async def _allocate(self, request: dp.AllocateRequest) -> dp.AllocateResponse:
-        self.calls.append("allocate")
-        await self.open.wait()
+        await self._called("allocate")
         if self.failure:
             raise self.failure
         if self.empty:
@@ -119,14 +120,13 @@ class Plugin:
         )
 
     async def _pre_start(self, _: dp.PreStartContainerRequest) -> dp.PreStartContainerResponse:
-        self.calls.append("pre-start")
-        await self.go.wait()
+        await self._called("pre-start")
         if self.failure:
             raise self.failure
         return dp.PreStartContainerResponse()
 
     async def _info(self, _: reg.InfoRequest) -> reg.PluginInfo:
-        self.calls.append("info")
+        await self._called("info")
         return self.info
 
     async def _notify(self, status: reg.RegistrationStatus) -> reg.RegistrationStatusResponse:

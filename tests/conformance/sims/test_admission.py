@@ -151,6 +151,33 @@ async def test_pod_that_arrives_before_the_status_knows_of_a_fault_fails(
     assert "no healthy devices present; cannot allocate unhealthy devices" in pod.message
 
 
+async def test_endpoint_that_is_cut_off_in_the_middle_of_a_call_fails_the_pod(
+    sim: KubeletSim, join: Join
+) -> None:
+    plugin = await join(devices(1), watcher=True)
+    plugin.hold["allocate"] = asyncio.Event()
+    await sim.wait_for(lambda: plugin.told)
+    hanging = asyncio.create_task(sim.admit("p", {RESOURCE: 1}))
+    await sim.wait_for(lambda: "allocate" in plugin.calls)
+
+    plugin.path.unlink()
+
+    assert "the connection was closed" in (await hanging).message
+    plugin.hold["allocate"].set()
+
+
+async def test_admission_that_its_caller_cancels_is_cancelled(sim: KubeletSim, join: Join) -> None:
+    plugin = await join(devices(1))
+    plugin.hold["allocate"] = asyncio.Event()
+    hanging = asyncio.create_task(sim.admit("p", {RESOURCE: 1}))
+    await sim.wait_for(lambda: "allocate" in plugin.calls)
+
+    hanging.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await hanging
+
+
 async def test_resource_that_nobody_registered_is_out(sim: KubeletSim) -> None:
     pod = await sim.admit("p", {"acme.test/never": 1})
 
@@ -199,7 +226,7 @@ async def test_hanging_allocate_holds_up_every_other_pod_but_not_the_lists(
 ) -> None:
     slow = await join(devices(1))
     await join([device("x0")], resource="acme.test/nic")
-    slow.open.clear()
+    slow.hold["allocate"] = asyncio.Event()
     hanging = asyncio.create_task(sim.admit("p", {RESOURCE: 1}))
     await sim.wait_for(lambda: "allocate" in slow.calls)
     other = asyncio.create_task(sim.admit("q", {"acme.test/nic": 1}))
@@ -207,7 +234,7 @@ async def test_hanging_allocate_holds_up_every_other_pod_but_not_the_lists(
     await slow.send(devices(3))
     await sim.wait_for(lambda: sim.amounts()[RESOURCE] == (3, 3))
     assert not other.done()
-    slow.open.set()
+    slow.hold["allocate"].set()
 
     assert (await hanging).phase is Phase.RUNNING
     assert (await other).phase is Phase.RUNNING
@@ -217,13 +244,13 @@ async def test_hanging_allocate_holds_up_every_other_pod_but_not_the_lists(
 async def test_pre_start_that_hangs_holds_up_its_own_pod_only(sim: KubeletSim, join: Join) -> None:
     slow = await join(devices(1), options=PRE_START)
     await join([device("x0")], resource="acme.test/nic")
-    slow.go.clear()
+    slow.hold["pre-start"] = asyncio.Event()
     hanging = asyncio.create_task(sim.admit("p", {RESOURCE: 1}))
     await sim.wait_for(lambda: "pre-start" in slow.calls)
 
     assert (await sim.admit("q", {"acme.test/nic": 1})).phase is Phase.RUNNING
     assert not hanging.done()
-    slow.go.set()
+    slow.hold["pre-start"].set()
     await hanging
 
 
@@ -231,13 +258,13 @@ async def test_late_answer_for_a_pod_that_was_deleted_by_force_comes_to_nothing(
     sim: KubeletSim, join: Join
 ) -> None:
     plugin = await join(devices(1))
-    plugin.open.clear()
+    plugin.hold["allocate"] = asyncio.Event()
     hanging = asyncio.create_task(sim.admit("p", {RESOURCE: 1}))
     await sim.wait_for(lambda: "allocate" in plugin.calls)
     removal = asyncio.create_task(sim.remove("p", force=True))
     await asyncio.sleep(0)
 
-    plugin.open.set()
+    plugin.hold["allocate"].set()
     await hanging
     await removal
 
@@ -247,7 +274,7 @@ async def test_late_answer_for_a_pod_that_was_deleted_by_force_comes_to_nothing(
 
 async def test_admission_that_a_kill_interrupts_fails(sim: KubeletSim, join: Join) -> None:
     plugin = await join(devices(1))
-    plugin.open.clear()
+    plugin.hold["allocate"] = asyncio.Event()
     hanging = asyncio.create_task(sim.admit("p", {RESOURCE: 1}))
     await sim.wait_for(lambda: "allocate" in plugin.calls)
 

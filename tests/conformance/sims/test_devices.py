@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelkit.conformance.sims.choosing import Policy, Rejected, affinity_of, complete, plan
+from accelkit.conformance.sims.choosing import (
+    Policy,
+    Rejected,
+    affinity_of,
+    check_held,
+    complete,
+    plan,
+)
 from accelkit.conformance.sims.devices import (
     AlreadyConnected,
     Devices,
@@ -32,7 +39,15 @@ def listed(*names: str) -> tuple[ListedDevice, ...]:
 
 @pytest.mark.parametrize(
     "amount, text",
-    [(0, "0"), (7, "7"), (1000, "1k"), (1500, "1500"), (10_000, "10k"), (2_000_000, "2M")],
+    [
+        (0, "0"),
+        (7, "7"),
+        (1000, "1k"),
+        (1500, "1500"),
+        (10_000, "10k"),
+        (2_000_000, "2M"),
+        (10**13, "10T"),
+    ],
 )
 def test_quantity_is_canonical(amount: int, text: str) -> None:
     assert quantity(amount) == text
@@ -110,6 +125,11 @@ def test_more_than_the_aligned_must_include_all_of_them() -> None:
     # Devices on another node come before those on none, if the plugin has no wish.
     assert complete(planned, (), rng) == {"a", "b", "c"}
     assert complete(planned, ("d",), rng) == {"a", "b", "d"}
+
+
+def test_container_that_is_down_needs_its_resource_registered() -> None:
+    with pytest.raises(Rejected, match="cannot allocate unregistered device a/b"):
+        check_held("a/b", None, ("d0",))
 
 
 def test_narrowest_nodes_win_and_the_lowest_of_them() -> None:

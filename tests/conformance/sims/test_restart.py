@@ -142,7 +142,8 @@ async def test_two_watcher_sockets_both_come_back(sim: KubeletSim, join: Join) -
 
     await sim.restart()
 
-    await sim.wait_for(lambda: all(plugin.calls.count("list") == 2 for plugin in plugins))
+    await sim.wait_for(lambda: len(sim.seen(Listed)) == 4)
+    assert all(plugin.calls.count("list") == 2 for plugin in plugins)
     pod = await sim.admit("p", {RESOURCE: 1})
     assert pod.phase is Phase.RUNNING
 
@@ -152,7 +153,7 @@ async def test_options_are_asked_anew_after_a_restart(sim: KubeletSim, join: Joi
     plugin.options = dp.DevicePluginOptions(get_preferred_allocation_available=True)
 
     await sim.restart()
-    await sim.wait_for(lambda: plugin.calls.count("list") == 2)
+    await sim.wait_for(lambda: len(sim.seen(Listed)) == 2)
     await sim.admit("p", {RESOURCE: 1})
 
     assert plugin.calls[-2:] == ["preferred", "allocate"]

@@ -1,11 +1,15 @@
 """Registration through plugins_registry."""
 
 import asyncio
+import socket
+from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from accelkit.backends.wire.messages import registration as reg
 from accelkit.backends.wire.serve import bind
+from accelkit.backends.wire.services import GET_INFO, unary
 from accelkit.conformance.sims.events import Notified, Refused, Registered, StreamEnded
 from accelkit.conformance.sims.kubelet import KubeletSim
 from accelkit.conformance.sims.timing import QUICK
@@ -89,6 +93,75 @@ async def test_socket_without_a_registration_service_is_noted(sim: KubeletSim) -
         await sim.wait_for(lambda: sim.seen(Refused))
 
     assert sim.seen(Refused)[0].text.startswith("failed to get plugin info: rpc error")
+
+
+async def test_socket_that_nobody_listens_on_is_noted(sim: KubeletSim) -> None:
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(sim.registry_dir / "dead.sock"))
+        await sim.wait_for(lambda: sim.seen(Refused))
+
+    assert sim.seen(Refused)[0].text == "failed to dial socket"
+
+
+async def test_info_that_takes_longer_than_its_second_is_noted(tmp_path: Path) -> None:
+    async with KubeletSim(tmp_path, timing=evolve(QUICK, info_s=0.05)) as sim:
+        plugin = Plugin(plugin_path(sim.registry_dir))
+        plugin.hold["info"] = asyncio.Event()
+        await plugin.serve()
+
+        await sim.wait_for(lambda: sim.seen(Refused))
+
+        assert "DeadlineExceeded" in sim.seen(Refused)[0].text
+        plugin.hold["info"].set()
+        await plugin.close()
+
+
+async def test_plugin_that_takes_no_notice_is_connected_all_the_same(sim: KubeletSim) -> None:
+    service = await Plugin(sim.plugins_dir / "dp.sock", devices(1)).serve()
+
+    async def info(_: reg.InfoRequest) -> reg.PluginInfo:
+        return reg.PluginInfo(
+            type="DevicePlugin",
+            name=RESOURCE,
+            endpoint=str(service.path),
+            supported_versions=["v1beta1"],
+        )
+
+    async with await bind(sim.registry_dir / "r.sock", [unary(GET_INFO, info)]):
+        await sim.wait_for(lambda: sim.seen(Refused))
+
+        assert sim.seen(Refused)[0].text.startswith("failed to notify: rpc error")
+        await sim.wait_for(lambda: sim.amounts() == {RESOURCE: (1, 1)})
+    await service.close()
+
+
+async def test_endpoint_that_is_connected_already_is_refused(sim: KubeletSim) -> None:
+    service = await Plugin(sim.plugins_dir / "dp.sock", devices(1)).serve()
+    plugins = [Plugin(plugin_path(sim.registry_dir)) for _ in range(2)]
+    for plugin in plugins:
+        plugin.info.endpoint = str(service.path)
+        await plugin.serve()
+
+    await sim.wait_for(lambda: sim.seen(Notified, registered=False))
+
+    text = f"RegisterPlugin error -- device plugin already connected: {service.path}"
+    assert sim.seen(Notified, registered=False)[0].error == text
+    for plugin in (*plugins, service):
+        await plugin.close()
+
+
+async def test_socket_that_goes_while_it_is_dialled_is_let_go(sim: KubeletSim) -> None:
+    plugin = Plugin(plugin_path(sim.registry_dir), devices(1))
+    plugin.hold["options"] = asyncio.Event()
+    await plugin.serve()
+    await sim.wait_for(lambda: "options" in plugin.calls)
+
+    plugin.path.unlink()
+    await asyncio.sleep(3 * QUICK.watch_s)
+    plugin.hold["options"].set()
+
+    assert sim.seen(Registered) == []
+    await plugin.close()
 
 
 async def test_hidden_sockets_and_files_are_not_looked_at(sim: KubeletSim, join: Join) -> None:
