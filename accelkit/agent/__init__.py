@@ -1,1 +1,1 @@
-"""The node agent: vendor calls in lanes, one loop, the newest view. It knows no vendor and no backend."""
+"""The node agent: lanes, one loop, the newest view. It knows neither vendors nor backends."""

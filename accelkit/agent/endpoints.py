@@ -1,0 +1,56 @@
+"""What the agent answers over HTTP. Not here: the protocol."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+
+import attrs
+
+from accelkit.agent.http import JSON, Response
+from accelkit.agent.metrics import CONTENT_TYPE, Metrics
+from accelkit.core.backend import Backend
+from accelkit.core.model import Problem
+from accelkit.core.view import View
+
+
+@attrs.frozen(kw_only=True)
+class Answers:
+    """Where the answers come from: memory, never vendors and never sockets."""
+
+    live: Callable[[], bool]
+    why_not_ready: Callable[[], tuple[str, ...]]
+    metrics: Metrics
+    view: Callable[[], View]
+    problems: Callable[[], Iterable[Problem]]
+    backends: Callable[[], Mapping[str, Backend[object]]]
+
+    def public(self, path: str) -> Response | None:
+        """For everybody who reaches the port: probes and metrics."""
+        match path:
+            case "/livez":
+                return Response.of(*((200, "ok") if self.live() else (503, "the loop hangs")))
+            case "/readyz":
+                reasons = self.why_not_ready()
+                return Response.of(503, "\n".join(reasons)) if reasons else Response.of(200, "ok")
+            case "/metrics":
+                return Response(200, self.metrics.text(), CONTENT_TYPE)
+            case _:
+                return None
+
+    def local(self, path: str) -> Response | None:
+        """For root on this node: all of it."""
+        match path.split("/")[1:]:
+            case ["view"]:
+                return _json(self.view())
+            case ["problems"]:
+                return _json(tuple(self.problems()))
+            case ["documents", name] if name in self.backends():
+                return _json(self.backends()[name].render(self.view()))
+            case _:
+                return self.public(path)
+
+
+def _json(value: object) -> Response:
+    # Imported by the first request: an agent that nobody asks does without it.
+    from accelkit.core.serde import to_tree  # noqa: PLC0415 - see above
+
+    return Response(200, json.dumps(to_tree(value)).encode() + b"\n", JSON)

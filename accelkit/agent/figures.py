@@ -1,0 +1,81 @@
+"""What the metrics say of a view. Not here: what is counted where it happens."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from accelkit.agent.metrics import Labels, Metrics
+from accelkit.core.model import Device, Holding, Problem
+from accelkit.core.values import Health
+from accelkit.core.view import View
+
+
+def show(metrics: Metrics, view: View) -> None:
+    """Set every gauge that follows from *view*."""
+    metrics.replace("accelkit_devices", Counter(_summary(view, d) for d in view.snapshot.devices))
+    metrics.replace(
+        "accelkit_device_info", {_identity(view, d): 1.0 for d in view.snapshot.devices}
+    )
+    metrics.replace(
+        "accelkit_device_health",
+        {
+            (str(device), health): float(verdict.health is health)
+            for device, verdict in view.verdicts.items()
+            for health in Health
+        },
+    )
+    metrics.replace(
+        "accelkit_device_condition",
+        {
+            (str(device), condition.code, condition.severity): 1.0
+            for device, verdict in view.verdicts.items()
+            for condition in verdict.reasons
+        },
+    )
+    metrics.replace("accelkit_device_holder", {_holder(h): 1.0 for h in view.holdings})
+    metrics.replace("accelkit_policy_info", {(view.revision,): 1.0})
+
+
+def show_problems(metrics: Metrics, problems: Iterable[Problem]) -> None:
+    """Count *problems* by vendor and code."""
+    metrics.replace(
+        "accelkit_problems", Counter((problem.vendor or "", problem.code) for problem in problems)
+    )
+
+
+def _offer(view: View, device: Device) -> str:
+    assignment = view.assignments.get(device.id)
+    return assignment.terms.name if assignment and assignment.terms else ""
+
+
+def _summary(view: View, device: Device) -> Labels:
+    verdict = view.verdicts.get(device.id)
+    health = verdict.health if verdict else Health.UNKNOWN
+    return (device.id.vendor, device.kind, _offer(view, device), health, device.standing)
+
+
+def _identity(view: View, device: Device) -> Labels:
+    numa = device.locality.numa_node
+    return (
+        str(device.id),
+        device.id.vendor,
+        device.kind,
+        device.product or "",
+        str(device.parent or ""),
+        device.placement.profile if device.placement else "",
+        _offer(view, device),
+        "" if numa is None else str(numa),
+        device.locality.pci_address or "",
+    )
+
+
+def _holder(holding: Holding) -> Labels:
+    who = holding.holder
+    return (
+        str(holding.device),
+        holding.share or "",
+        who.namespace or "",
+        who.pod or "",
+        who.container or "",
+        who.claim or "",
+        holding.through,
+    )

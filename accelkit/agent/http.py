@@ -1,0 +1,205 @@
+"""A small HTTP/1.1 server that only answers GET and HEAD. Not here: what it answers."""
+
+import asyncio
+import logging
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+import attrs
+
+log = logging.getLogger(__name__)
+
+HEAD_LIMIT = 8192
+"""Bytes of a request line with its headers."""
+CONNECTIONS = 64
+IDLE_S = 30.0
+SEND_S = 30.0
+REASONS = {
+    200: "OK",
+    400: "Bad Request",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    408: "Request Timeout",
+    431: "Request Header Fields Too Large",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
+TEXT = "text/plain; charset=utf-8"
+JSON = "application/json"
+
+
+@attrs.frozen
+class Response:
+    status: int
+    body: bytes
+    content_type: str = TEXT
+
+    @classmethod
+    def of(cls, status: int, text: str) -> "Response":
+        """One line of text."""
+        return cls(status, f"{text}\n".encode())
+
+
+Route = Callable[[str], Response | None]
+"""The answer for a path; None: there is no such path."""
+
+
+@attrs.frozen
+class _Request:
+    method: str
+    path: str
+    keep: bool
+
+
+class HttpServer:
+    """Answers requests on one listening socket until it is closed."""
+
+    def __init__(self, route: Route) -> None:
+        self._route = route
+        self._open: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self._path: Path | None = None
+        self._inode: int | None = None
+
+    async def listen(self, host: str | None, port: int) -> int:
+        """Serve on TCP; *host* None: on every address.
+
+        Returns:
+            The port, where 0 asked for any.
+
+        Raises:
+            OSError: The address cannot be had.
+        """
+        self._server = await asyncio.start_server(self._serve, host, port, limit=HEAD_LIMIT)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def listen_unix(self, path: Path) -> None:
+        """Serve on a unix socket, for its owner alone; what was at *path* is replaced.
+
+        Raises:
+            OSError: The path cannot be bound.
+        """
+        # Bound under another name first: nobody may find it before its mode is right, and a
+        # socket that another instance has just bound is replaced in one step.
+        fresh = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+        self._server = await asyncio.start_unix_server(self._serve, fresh, limit=HEAD_LIMIT)
+        fresh.chmod(0o600)
+        self._inode = fresh.stat().st_ino
+        fresh.rename(path)
+        self._path = path
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the unix socket is where it was put."""
+        try:
+            return self._path is not None and self._path.stat().st_ino == self._inode
+        except OSError:
+            return False
+
+    async def close(self) -> None:
+        """End every connection; unlink the socket if it is still ours."""
+        if self._server is not None:
+            self._server.close()
+        for task in self._open:
+            task.cancel()
+        await asyncio.gather(*self._open, return_exceptions=True)
+        if self._path is not None and self.in_place:
+            self._path.unlink(missing_ok=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        crowded = len(self._open) >= CONNECTIONS
+        self._open.add(task)
+        try:
+            if crowded:
+                await _send(writer, Response.of(503, "too many connections"), keep=False)
+            else:
+                await self._converse(reader, writer)
+        except (OSError, TimeoutError, asyncio.CancelledError):
+            return  # the peer is gone, or we are; a cancelled task would be logged as an error
+        finally:
+            self._open.discard(task)
+            writer.close()
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        keep = True
+        while keep:
+            asked = await _read(reader)
+            if asked is None:
+                return
+            if isinstance(asked, Response):
+                await _send(writer, asked, keep=False)
+                return
+            keep = asked.keep
+            await _send(writer, self._answer(asked), keep=keep, head=asked.method == "HEAD")
+
+    def _answer(self, asked: _Request) -> Response:
+        if asked.method not in {"GET", "HEAD"}:
+            return Response.of(405, "only GET and HEAD are served here")
+        try:
+            found = self._route(asked.path)
+        except Exception:
+            ident = secrets.token_hex(4)
+            log.exception("request failed", extra={"path": asked.path, "id": ident})
+            return Response.of(500, f"internal error (id {ident} in the log)")
+        return found or Response.of(404, f"{asked.path} is not served here")
+
+
+async def _read(reader: asyncio.StreamReader) -> _Request | Response | None:
+    """The next request; a response where it cannot be served; None where none came."""
+    try:
+        async with asyncio.timeout(IDLE_S):
+            head = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.IncompleteReadError:
+        return None
+    except asyncio.LimitOverrunError:
+        return Response.of(431, f"a request may have {HEAD_LIMIT} bytes")
+    except TimeoutError:
+        return Response.of(408, f"no request in {IDLE_S:g} s")
+    first, *rest = head.decode("latin-1").split("\r\n")
+    parts = first.split(" ")
+    if len(parts) != 3 or not parts[2].startswith("HTTP/1.") or not parts[1].startswith("/"):
+        return Response.of(400, "this is not an HTTP/1.1 request")
+    headers = {
+        name.strip().lower(): value.strip().lower()
+        for name, _, value in (line.partition(":") for line in rest if line)
+    }
+    # A body is not read, so that nothing after it can be understood.
+    body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+    keep = parts[2] != "HTTP/1.0" and headers.get("connection") != "close" and not body
+    return _Request(parts[0], parts[1].partition("?")[0], keep)
+
+
+async def _send(
+    writer: asyncio.StreamWriter, answer: Response, *, keep: bool, head: bool = False
+) -> None:
+    lines = (
+        f"HTTP/1.1 {answer.status} {REASONS[answer.status]}",
+        f"Content-Type: {answer.content_type}",
+        f"Content-Length: {len(answer.body)}",
+        *(("Allow: GET, HEAD",) if answer.status == 405 else ()),
+        f"Connection: {'keep-alive' if keep else 'close'}",
+    )
+    writer.write("\r\n".join((*lines, "", "")).encode() + (b"" if head else answer.body))
+    async with asyncio.timeout(SEND_S):
+        await writer.drain()
+
+
+def address(text: str) -> tuple[str | None, int]:
+    """Read ``host:port`` or ``:port``; a host of None is every address.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ValueError(f"{text!r} is not an address: write host:port or :port")
+    return host.strip("[]") or None, int(port)
+
+
+def reason(error: OSError) -> str:
+    """What the system says, without numbers."""
+    return error.strerror or (os.strerror(error.errno) if error.errno else str(error))

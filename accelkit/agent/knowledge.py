@@ -1,0 +1,184 @@
+"""All that was read, and the view that follows from it. Not here: when to read."""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Iterable, Mapping
+
+import attrs
+
+from accelkit.agent.admission import Pending
+from accelkit.agent.sources import Source
+from accelkit.agent.store import Switch, ViewStore
+from accelkit.core.clock import Clock
+from accelkit.core.evidence import record
+from accelkit.core.health import grace_ends
+from accelkit.core.model import Device, DeviceId, Event, Evidence, Holding, Problem, VendorReport
+from accelkit.core.policy import Offer, Policy
+from accelkit.core.reading import HealthReading
+from accelkit.core.snapshot import assemble, build_view, diff
+from accelkit.core.values import FrozenMap
+from accelkit.core.view import View
+
+log = logging.getLogger(__name__)
+
+
+def revision_of(policy: Policy) -> str:
+    """A short name of *policy*: equal policies have equal names, in every process."""
+    return hashlib.sha256(repr(policy).encode()).hexdigest()[:12]
+
+
+@attrs.frozen(kw_only=True)
+class _Draft:
+    """What to believe instead of what is kept."""
+
+    report: VendorReport | None = None
+    reading: HealthReading | None = None
+    policy: Policy | None = None
+
+
+_AS_KEPT = _Draft()
+
+
+class Knowledge:
+    """Keeps what was read last, and publishes the view of it.
+
+    A new report or policy is drafted first, so that health and edits of what it brings are there
+    when its view is: nobody sees a device that is only not ready yet.
+    """
+
+    def __init__(  # noqa: PLR0917 - what a view is made of
+        self,
+        node: str,
+        boot: str,
+        policy: Policy,
+        sources: Iterable[Source],
+        pending: Pending,
+        clock: Clock,
+    ) -> None:
+        self.policy = policy
+        self.sources: Mapping[str, Source] = {source.name: source for source in sources}
+        self.evidence: tuple[Evidence, ...] = ()
+        self.holdings: tuple[Holding, ...] = ()
+        """What the kubelet said last."""
+        self.holders_known = False
+        """Whether it could be asked the last time."""
+        self.answered = Switch()
+        """Whether a view with at least one vendor's answer, and its edits, is there."""
+        self._node = node
+        self._boot = boot
+        self._pending = pending
+        self._clock = clock
+        vendors = [source.vendor for source in self.sources.values()]
+        self._domains = FrozenMap({vendor.name: vendor.domain for vendor in vendors})
+        self._sets = frozenset(vendor.name for vendor in vendors if vendor.sets)
+        self._revision = revision_of(policy)
+        self.store = ViewStore(View(boot=boot, revision=self._revision))
+
+    def draft(self, new: _Draft = _AS_KEPT) -> View:
+        """The view as it would be with *new*."""
+        reports = {s.name: s.report for s in self.sources.values() if s.report is not None}
+        readings = {s.name: s.reading for s in self.sources.values() if s.reading is not None}
+        if new.report is not None:
+            reports[new.report.vendor] = new.report
+        if new.reading is not None:
+            readings[new.reading.vendor] = new.reading
+        policy = new.policy or self.policy
+        previous = self.store.view
+        holdings = self._all_holdings()
+        now = self._clock.now()
+        snapshot = assemble(
+            self._node,
+            reports.values(),
+            readings.values(),
+            previous=previous.snapshot,
+            held={holding.device for holding in holdings},
+            now=now,
+        )
+        return build_view(
+            snapshot,
+            policy,
+            holdings=holdings,
+            holders_known=self.holders_known,
+            previous=previous,
+            domains=self._domains,
+            sets=self._sets,
+            revision=self._revision if new.policy is None else revision_of(new.policy),
+            boot=self._boot,
+            edits={i: e for s in self.sources.values() for i, e in s.edits.items()},
+            now_s=self._clock.monotonic(),
+            now=now,
+        )
+
+    def commit(self) -> None:
+        """Publish the view of what is kept now."""
+        before = self.store.view
+        after = self.draft()
+        self.answered.set(bool(after.snapshot.answered))
+        if self.store.publish(after):
+            _tell(before, after)
+
+    async def learn(self, source: Source) -> None:
+        """Read *source*, how its devices are and what containers need of them; then publish."""
+        async with source.turn:
+            report = await source.read()
+            found = self.draft(_Draft(report=report))
+            reading = await source.assess(found.snapshot.devices, self.evidence)
+            found = self.draft(_Draft(report=report, reading=reading))
+            await source.make_edits(offered(found, source.name), report)
+            source.report = report
+            source.reading = reading
+            self.commit()
+
+    async def examine(self, source: Source) -> None:
+        """Read how the devices of *source* are; then publish."""
+        async with source.turn:
+            source.reading = await source.assess(self.store.view.snapshot.devices, self.evidence)
+            self.commit()
+
+    async def adopt(self, policy: Policy) -> None:
+        """Offer devices as *policy* says."""
+        found = self.draft(_Draft(policy=policy))
+        await asyncio.gather(*(self._remake(source, found) for source in self.sources.values()))
+        self.policy = policy
+        self._revision = revision_of(policy)
+        self.commit()
+
+    async def _remake(self, source: Source, view: View) -> None:
+        async with source.turn:
+            if source.report is not None:
+                await source.make_edits(offered(view, source.name), source.report)
+
+    def hear(self, vendor: str, events: Iterable[Event]) -> None:
+        """Write down *events*; the next look at health takes them into account."""
+        self.evidence = record(self.evidence, vendor, events, self._clock.now())
+
+    def overdue_at(self) -> float | None:
+        """When, in monotonic seconds, time alone changes the view next; None: never."""
+        return grace_ends(self.store.view.verdicts, self.policy.health.grace_for_unknown)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What vendors could not tell or do."""
+        beside = (p for source in self.sources.values() for p in source.problems.values())
+        return (*self.store.view.snapshot.problems, *beside)
+
+    def _all_holdings(self) -> tuple[Holding, ...]:
+        processes = tuple(h for source in self.sources.values() for h in source.processes)
+        return (*self.holdings, *self._pending.besides(self.holdings), *processes)
+
+
+def offered(view: View, vendor: str) -> dict[DeviceId, tuple[Device, Offer]]:
+    """Devices of *vendor* that *view* offers, with their terms."""
+    return {
+        device.id: (device, assignment.terms)
+        for device in view.snapshot.devices
+        if device.id.vendor == vendor
+        and (assignment := view.assignments.get(device.id)) is not None
+        and assignment.terms is not None
+    }
+
+
+def _tell(before: View, after: View) -> None:
+    for change in diff(before, after):
+        log.info("view changed", extra={"change": change})

@@ -1,0 +1,226 @@
+"""Lanes: queues with one thread each, in which vendors are called. Not here: what is called."""
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from accelkit.core.clock import Clock
+from accelkit.core.errors import AccelkitError, PluginError, SourceTimeout
+
+T = TypeVar("T")
+Observe = Callable[[str, str, float], None]
+"""Told of every call: its name, its outcome, its seconds."""
+
+DEADLINES_S: Mapping[str, float] = {
+    "inventory": 10.0,
+    "conditions": 10.0,
+    "edits": 5.0,
+    "set edits": 2.0,  # inside Allocate, which holds up the kubelet's whole sync loop
+    "holders": 5.0,
+    "signals": 5.0,
+}
+"""How long a call may take, before the vendor's own scale."""
+LISTEN_S = 5.0
+"""How long one listen call blocks; its deadline is 2 s later."""
+
+
+class Lane:
+    """A queue and one daemon thread: its calls never overlap.
+
+    A call that overruns its deadline, or whose caller is cancelled, marks the lane stuck: calls
+    fail at once until the thread comes back, and the late answer is thrown away. A daemon thread,
+    because the interpreter joins every other kind when it ends, however long the call hangs.
+
+    Args:
+        vendor: Whose calls these are.
+        observe: Told of every call that was made.
+        freed: Called on the loop when a stuck lane is free again.
+    """
+
+    def __init__(
+        self,
+        vendor: str,
+        clock: Clock,
+        observe: Observe = lambda _call, _outcome, _seconds: None,
+        freed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._vendor = vendor
+        self._clock = clock
+        self._observe = observe
+        self._freed = freed
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._turn = asyncio.Lock()
+        self.running: str | None = None
+        """The call in the thread, stuck or not."""
+        self.stuck = False
+
+    @property
+    def busy(self) -> bool:
+        return self.stuck or self._turn.locked()
+
+    async def call(self, name: str, work: Callable[[], T], *, deadline_s: float) -> T:
+        """Run *work* in the lane's thread; the deadline counts from when its turn comes.
+
+        Raises:
+            SourceTimeout: The lane is stuck, or *work* did not end in *deadline_s*.
+            PluginError: *work* raised what no caller may see, such as SystemExit.
+            Exception: Whatever else *work* raised.
+        """
+        if self.stuck:
+            raise self._timeout(name, f"an earlier call, {self.running}, still hangs")
+        async with self._turn:
+            if self.stuck:
+                raise self._timeout(name, f"an earlier call, {self.running}, still hangs")
+            begun = self._clock.monotonic()
+            outcome = "abandoned"
+            try:
+                result = await self._run(name, work, deadline_s)
+                outcome = "ok"
+            except AccelkitError as error:
+                outcome = error.code
+                raise
+            except Exception:
+                outcome = "plugin-bug"
+                raise
+            finally:
+                self._observe(name, outcome, self._clock.monotonic() - begun)
+            return result
+
+    def close(self) -> None:
+        """Let the thread end after its present call, if it has one; nobody waits for it."""
+        self._jobs.put(None)
+
+    async def _run(self, name: str, work: Callable[[], T], deadline_s: float) -> T:
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self.running = name
+        self._submit(work, answer)
+        try:
+            async with asyncio.timeout(deadline_s):
+                return await asyncio.shield(answer)
+        except TimeoutError:
+            if answer.done():  # at the last moment, or with the vendor's own TimeoutError
+                return answer.result()
+            raise self._timeout(name, f"no answer in {deadline_s:g} s") from None
+        finally:
+            self.stuck = not answer.done()
+            if not self.stuck:
+                self.running = None
+
+    def _submit(self, work: Callable[[], T], answer: asyncio.Future[T]) -> None:
+        loop = asyncio.get_running_loop()
+
+        def job() -> None:
+            result, error = _outcome(self._vendor, work)
+            try:
+                loop.call_soon_threadsafe(self._finish, answer, result, error)
+            except RuntimeError:
+                return  # the loop is closed: nobody waits for any answer
+
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=_work_off, args=(self._jobs,), name=f"lane-{self._vendor}", daemon=True
+            )
+            self._thread.start()
+        self._jobs.put(job)
+
+    def _finish(
+        self, answer: asyncio.Future[T], result: list[T], error: BaseException | None
+    ) -> None:
+        if self.stuck:
+            self.stuck = False
+            self.running = None
+            answer.cancel()
+            self._freed()
+        elif error is not None:
+            answer.set_exception(error)
+        else:
+            answer.set_result(result[0])
+
+    def _timeout(self, name: str, why: str) -> SourceTimeout:
+        return SourceTimeout(
+            f"{self._vendor}: {name} got no answer: {why}",
+            vendor=self._vendor,
+            operation=name,
+            remedy="look for a hanging driver in the kernel log",
+        )
+
+
+def _work_off(jobs: queue.SimpleQueue[Callable[[], None] | None]) -> None:
+    while (job := jobs.get()) is not None:
+        job()
+        del job  # else the thread keeps the last answer alive
+
+
+def _outcome(vendor: str, work: Callable[[], T]) -> tuple[list[T], BaseException | None]:
+    try:
+        return [work()], None
+    except StopIteration as error:  # a future cannot carry it
+        return [], _foreign(vendor, error)
+    except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+        return [], error
+    except BaseException as error:  # noqa: BLE001 - SystemExit of a plugin is not ours
+        return [], _foreign(vendor, error)
+
+
+def _foreign(vendor: str, error: BaseException) -> PluginError:
+    found = PluginError(f"{vendor}: a call raised {type(error).__name__}", plugin=vendor)
+    found.__cause__ = error
+    return found
+
+
+class Lanes:
+    """The lanes of one vendor: reads, *parallel* works, and listening.
+
+    Args:
+        parallel: How many work calls may overlap.
+        scale: Multiplies every deadline.
+    """
+
+    def __init__(  # noqa: PLR0917 - what all of the lanes share
+        self,
+        vendor: str,
+        parallel: int,
+        scale: float,
+        clock: Clock,
+        observe: Observe = lambda _call, _outcome, _seconds: None,
+        freed: Callable[[], None] = lambda: None,
+    ) -> None:
+        def lane() -> Lane:
+            return Lane(vendor, clock, observe, freed)
+
+        self._scale = scale
+        self._read = lane()
+        self._works = tuple(lane() for _ in range(max(1, parallel)))
+        self._listen = lane()
+
+    @property
+    def all(self) -> tuple[Lane, ...]:
+        return (self._read, *self._works, self._listen)
+
+    @property
+    def stuck(self) -> int:
+        """How many calls overran and go on."""
+        return sum(lane.stuck for lane in self.all)
+
+    async def read(self, call: str, work: Callable[[], T]) -> T:
+        """A read call: none overlaps with another."""
+        return await self._read.call(call, work, deadline_s=self._deadline(call))
+
+    async def work(self, call: str, work: Callable[[], T]) -> T:
+        """A work call, in the first lane that is free."""
+        lane = min(self._works, key=lambda one: (one.stuck, one.busy))
+        return await lane.call(call, work, deadline_s=self._deadline(call))
+
+    async def listen(self, work: Callable[[], T]) -> T:
+        """A listen call: overlaps with all others."""
+        return await self._listen.call("listen", work, deadline_s=LISTEN_S + 2.0 * self._scale)
+
+    def close(self) -> None:
+        for lane in self.all:
+            lane.close()
+
+    def _deadline(self, call: str) -> float:
+        return DEADLINES_S[call] * self._scale

@@ -1,0 +1,57 @@
+"""Log lines for machines and for people. Not here: who decides which."""
+
+import json
+import logging
+import sys
+import traceback
+from datetime import UTC, datetime
+
+from accelkit.core.policy import LogFormat, Logging
+
+_STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
+
+
+def _fields(record: logging.LogRecord) -> dict[str, object]:
+    return {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
+
+
+def _traceback(record: logging.LogRecord) -> str:
+    if not record.exc_info or record.exc_info[1] is None:
+        return ""
+    return "".join(traceback.format_exception(record.exc_info[1])).rstrip()
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line: time, level, logger, event, then the event's keys."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
+            **_fields(record),
+        }
+        if text := _traceback(record):
+            line["traceback"] = text
+        return json.dumps(line, default=str, ensure_ascii=False)
+
+
+class TextLines(logging.Formatter):
+    """Time, level and event, then ``key=value``; a traceback on lines of its own."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        keys = "".join(f" {key}={value}" for key, value in _fields(record).items())
+        line = f"{_time(record)} {record.levelname.lower():7} {record.getMessage()}{keys}"
+        return "\n".join(filter(None, (line, _traceback(record))))
+
+
+def _time(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+
+
+def configure(wanted: Logging) -> None:
+    """Log to standard error as *wanted* says, whatever was set up before."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if wanted.format is LogFormat.JSON else TextLines())
+    logging.basicConfig(handlers=[handler], level=wanted.level.upper(), force=True)

@@ -1,0 +1,82 @@
+"""One process that is one agent: signals, exit codes, the end. Not here: the agent."""
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import sys
+from typing import NoReturn
+
+from accelkit.agent.agent import Agent, Parts
+
+log = logging.getLogger(__name__)
+
+BROKE = 70
+"""EX_SOFTWARE of sysexits.h: the loop broke, and whoever started us should start us again."""
+LAST_S = 9.5
+"""After so long the process ends, whatever still runs."""
+SWITCH_S = 0.001
+"""How long a thread may keep the interpreter while an RPC waits for it."""
+
+
+def run(parts: Parts) -> NoReturn:
+    """Run an agent of *parts* until SIGTERM or SIGINT, then leave the process.
+
+    Raises:
+        ConfigError: It cannot start as the policy says; nothing was started.
+    """
+    asyncio.run(_main(Agent(parts)))
+    raise AssertionError("the process has ended by now")
+
+
+async def _main(agent: Agent) -> None:
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_strange)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, _end, agent)
+    loop.add_signal_handler(signal.SIGHUP, agent.reload)
+    loop.add_signal_handler(signal.SIGUSR1, agent.dump)
+    loop.call_later(1.0, _settle)
+    code = 0
+    try:
+        await agent.run()
+    except Exception:
+        log.exception("the loop broke")
+        code = BROKE
+    _leave(code)
+
+
+def _settle() -> None:
+    """Make pauses short, now that everything long-lived is there."""
+    gc.collect()
+    gc.freeze()
+    sys.setswitchinterval(SWITCH_S)
+
+
+def _end(agent: Agent) -> None:
+    agent.stop()
+    asyncio.get_running_loop().call_later(LAST_S, _give_up)
+
+
+def _give_up() -> None:
+    log.error("the agent did not end in time")
+    _leave(BROKE)
+
+
+def _leave(code: int) -> NoReturn:
+    # Not sys.exit: threads that hang in a driver would keep the interpreter from ending.
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _strange(_loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+    """A callback or a task that nobody waits for failed: that is a bug, not an end."""
+    error = context.get("exception")
+    log.error(
+        "callback failed",
+        extra={"what": context.get("message")},
+        exc_info=error if isinstance(error, BaseException) else None,
+    )

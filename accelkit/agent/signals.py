@@ -1,0 +1,58 @@
+"""What makes a reader look before its period is over: rung bells and files that changed."""
+
+import asyncio
+from collections.abc import Awaitable, Iterable
+from fnmatch import fnmatchcase
+
+from accelkit.core.clock import Clock
+from accelkit.core.host import Host
+
+
+class Bell:
+    """Wakes one loop; rings in between count once."""
+
+    def __init__(self) -> None:
+        self._rung = asyncio.Event()
+        self._urgent = asyncio.Event()
+
+    def ring(self, *, urgent: bool = False) -> None:
+        """Wake the loop; *urgent*: without waiting for more to come."""
+        self._rung.set()
+        if urgent:
+            self._urgent.set()
+
+    async def wait(self, clock: Clock, period_s: float, debounce_s: float = 0.0) -> None:
+        """Return after *period_s*, or *debounce_s* after a ring, or at once if it is urgent."""
+        await within(clock, period_s, self._rung.wait())
+        if self._rung.is_set() and debounce_s and not self._urgent.is_set():
+            await within(clock, debounce_s, self._urgent.wait())
+        self._rung.clear()
+        self._urgent.clear()
+
+
+async def within(clock: Clock, seconds: float, event: Awaitable[object]) -> None:
+    """Return when *event* is there, at the latest after *seconds*."""
+    waiting = (asyncio.ensure_future(event), asyncio.ensure_future(clock.sleep(seconds)))
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+
+def matching(host: Host, globs: Iterable[str]) -> frozenset[str]:
+    """Paths on *host* that match any of *globs*; a star does not cross a slash."""
+    found: set[str] = set()
+    for glob in globs:
+        paths = [""]
+        for part in glob.strip("/").split("/"):
+            paths = [f"{path}/{name}" for path in paths for name in _names(host, path, part)]
+        found.update(paths)
+    return frozenset(found)
+
+
+def _names(host: Host, folder: str, part: str) -> Iterable[str]:
+    if any(special in part for special in "*?["):
+        return (name for name in host.names(folder or "/") if fnmatchcase(name, part))
+    return (part,) if host.exists(f"{folder}/{part}") else ()

@@ -1,0 +1,283 @@
+"""One vendor as the agent sees it: its lanes, and what they brought. Not here: when to ask."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import TypeVar
+
+import attrs
+
+from accelkit.agent.lanes import LISTEN_S, Lanes, Observe
+from accelkit.agent.signals import Bell, matching
+from accelkit.core import reading
+from accelkit.core.allocation import ContainerEdits, Edits, Grant
+from accelkit.core.clock import Clock
+from accelkit.core.errors import AccelkitError, MissingParts, PluginError, SourceTimeout
+from accelkit.core.host import Host
+from accelkit.core.model import (
+    Device,
+    DeviceId,
+    Event,
+    Evidence,
+    Holding,
+    Problem,
+    VendorReport,
+)
+from accelkit.core.policy import Offer
+from accelkit.core.values import FrozenMap, Standing
+from accelkit.core.vendor import Signals, SupportsEvents, SupportsHolders, Vendor
+
+log = logging.getLogger(__name__)
+
+SET_S = 2.0
+"""How long Allocate waits for the edits of a set: it holds up the kubelet's whole sync loop."""
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class _Made:
+    """What the edits of a device were made for; equal keys need no second call."""
+
+    device: Device
+    terms: Offer
+    software: FrozenMap[str, str]
+    edits: ContainerEdits | None
+    """None: the attempt failed."""
+
+    def fits(self, device: Device, terms: Offer, software: FrozenMap[str, str]) -> bool:
+        made_for = (self.device, self.terms, self.software)
+        return self.edits is not None and made_for == (_bare(device), terms, software)
+
+
+def _bare(device: Device) -> Device:
+    """*device* without what the core says of it: that does not change what containers need."""
+    return attrs.evolve(device, conditions=(), standing=Standing.PRESENT)
+
+
+class Source:
+    """Asks one vendor, each call in its lane; no fault of the vendor leaves this object.
+
+    Args:
+        vendor: The plugin's object.
+        host: The door that read calls get; it should refuse writing.
+        scale: Multiplies every deadline.
+        observe: Told of every call: vendor, call, outcome, seconds.
+    """
+
+    def __init__(
+        self,
+        vendor: Vendor,
+        host: Host,
+        scale: float,
+        clock: Clock,
+        observe: Observe = lambda _call, _outcome, _seconds: None,
+    ) -> None:
+        self.name = vendor.name
+        self.vendor = vendor
+        self.inventory = Bell()
+        """Rung when the vendor should be read again."""
+        self.health = Bell()
+        """Rung when its devices' conditions should be read again."""
+        self.lanes = Lanes(
+            vendor.name,
+            vendor.parallel,
+            scale,
+            clock,
+            observe=observe,
+            freed=lambda: self.inventory.ring(urgent=True),
+        )
+        self.files = Lanes(vendor.name, 1, scale, clock)
+        self.report: VendorReport | None = None
+        """What it said last; None: it has not been asked yet, or does not answer yet."""
+        self.reading: reading.HealthReading | None = None
+        self.processes: tuple[Holding, ...] = ()
+        """Processes that use its devices."""
+        self.turn = asyncio.Lock()
+        """Held while it is read and what it said is put together."""
+        self.problems: dict[tuple[str, str], Problem] = {}
+        """By what was asked and for whom: what could not be done beside reading."""
+        self._host = host
+        self._clock = clock
+        self._made: dict[DeviceId, _Made] = {}
+        self._software: FrozenMap[str, str] = FrozenMap()
+
+    @property
+    def edits(self) -> dict[DeviceId, ContainerEdits]:
+        """Of every device whose edits could be made, whatever for."""
+        return {i: made.edits for i, made in self._made.items() if made.edits is not None}
+
+    async def read(self) -> VendorReport:
+        """Everything that it sees now; never raises."""
+        begun = self._clock.monotonic()
+        try:
+            report = await self.lanes.read(
+                "inventory", partial(reading.read_inventory, self.vendor, self._host)
+            )
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+            report = VendorReport(
+                vendor=self.name, answered=False, problems=(self._problem(None, error),)
+            )
+        return attrs.evolve(report, took_s=self._clock.monotonic() - begun)
+
+    async def assess(
+        self, devices: Iterable[Device], evidence: tuple[Evidence, ...]
+    ) -> reading.HealthReading:
+        """How its *devices* are; never raises."""
+        ours = tuple(device for device in devices if device.id.vendor == self.name)
+        try:
+            return await self.lanes.read(
+                "conditions",
+                partial(reading.read_conditions, self.vendor, self._host, ours, evidence),
+            )
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+            problem = self._problem(None, error)
+            return reading.HealthReading(
+                vendor=self.name,
+                failed=FrozenMap((device.id, problem) for device in ours),
+                problems=(problem,),
+            )
+
+    async def make_edits(
+        self, offered: Mapping[DeviceId, tuple[Device, Offer]], report: VendorReport
+    ) -> None:
+        """Make what is missing or out of date of the edits of *offered*; never raises.
+
+        Edits of devices that are offered no more are forgotten. Where the vendor does not answer,
+        the last edits stay: not knowing takes nothing away.
+        """
+        if report.answered:
+            self._software = report.software
+        software = self._software
+        for gone in self._made.keys() - offered.keys():
+            del self._made[gone]
+            self.problems.pop(("edits", gone.name), None)
+        for device, terms in offered.values():
+            made = self._made.get(device.id)
+            if made is None or not made.fits(device, terms, software):
+                await self._make(device, terms, software)
+
+    async def _make(self, device: Device, terms: Offer, software: FrozenMap[str, str]) -> None:
+        subject = ("edits", device.id.name)
+        edits: ContainerEdits | None = None
+        before = self._made.get(device.id)
+        try:
+            edits = await self.lanes.work(
+                "edits",
+                partial(reading.device_edits, self.vendor, self._host, _bare(device), terms),
+            )
+        except MissingParts as error:
+            self._note(subject, error)
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+            self._note(subject, error)
+            if before is not None and before.edits is not None:
+                return
+        else:
+            self.problems.pop(subject, None)
+        self._made[device.id] = _Made(_bare(device), terms, software, edits)
+
+    async def set_edits(self, grant: Grant) -> Edits:
+        """What containers need for the set *grant*, within 2 s.
+
+        Raises:
+            AllocationError: The vendor refuses the set.
+            SourceError: The vendor did not answer, or in time.
+            PluginError: It answered what it must not.
+        """
+        work = partial(reading.grant_edits, self.vendor, self._host, grant)
+        try:
+            async with asyncio.timeout(SET_S):
+                return await self.lanes.work("set edits", work)
+        except TimeoutError:
+            raise SourceTimeout(
+                f"{self.name}: no lane was free for the edits of a set in {SET_S:g} s",
+                vendor=self.name,
+                operation="set edits",
+            ) from None
+        except AccelkitError:
+            raise
+        except Exception as error:
+            raise PluginError(f"{self.name}: {error!r}", plugin=self.name) from error
+
+    async def listen(self) -> tuple[Event, ...]:
+        """What its library told within 5 s.
+
+        Raises:
+            Exception: Whatever the vendor raised.
+        """
+        vendor = self.vendor
+        assert isinstance(vendor, SupportsEvents)
+        return await self.lanes.listen(lambda: tuple(vendor.listen(self._host, LISTEN_S)))
+
+    async def ask_holders(self, devices: Iterable[Device]) -> None:
+        """Learn which processes use its *devices*; never raises."""
+        vendor = self.vendor
+        if not isinstance(vendor, SupportsHolders):
+            return
+        ours = tuple(device for device in devices if device.id.vendor == self.name)
+        try:
+            self.processes = await self.lanes.read(
+                "holders", lambda: tuple(vendor.holders(self._host, ours))
+            )
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+            self._note(("holders", ""), error)
+        else:
+            self.problems.pop(("holders", ""), None)
+
+    @property
+    def watches_files(self) -> bool:
+        """Whether its signals name files; where options decide, it cannot be known here."""
+        signals = type(self.vendor).signals
+        return bool(signals.files) if isinstance(signals, Signals) else True
+
+    async def watched_files(self) -> frozenset[str] | None:
+        """Files that its signals name, as they are now; None: not known. Never raises."""
+        try:
+            globs = self.vendor.signals.files
+            return await self.files.read("signals", partial(matching, self._host, globs))
+        except Exception as error:  # noqa: BLE001 - signals may be a property of the plugin
+            self._note(("signals", ""), error)
+            return None
+
+    def failed(self, what: str, error: Exception) -> None:
+        """Note that *what* did not work."""
+        self._note((what, ""), error)
+
+    def worked(self, what: str) -> None:
+        """Take back that *what* did not work."""
+        self.problems.pop((what, ""), None)
+
+    def close(self) -> None:
+        """Let threads that are idle end; nobody waits for the others."""
+        self.lanes.close()
+        self.files.close()
+
+    def _note(self, key: tuple[str, str], error: Exception) -> None:
+        what, subject = key
+        problem = self._problem(subject or what, error)
+        if self.problems.get(key) != problem:
+            log.warning(
+                "vendor call failed",
+                extra={
+                    "vendor": self.name,
+                    "call": what,
+                    "device": subject,
+                    "code": problem.code,
+                    "reason": problem.reason,
+                },
+            )
+        self.problems[key] = problem
+
+    def _problem(self, subject: str | None, error: Exception) -> Problem:
+        known = isinstance(error, AccelkitError)
+        return Problem(
+            vendor=self.name,
+            subject=subject,
+            code=error.code if isinstance(error, AccelkitError) else PluginError.code,
+            reason=str(error) if known else f"{type(error).__name__}: {error}",
+            remedy=error.remedy
+            if isinstance(error, AccelkitError)
+            else f"report it to the author of the plugin for {self.name}",
+            since=self._clock.now(),
+        )

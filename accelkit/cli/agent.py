@@ -1,0 +1,150 @@
+"""`accelkit agent`: composes an agent of what is installed, and runs it. Not here: the agent."""
+
+import argparse
+import logging
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from accelkit.agent.agent import Parts
+from accelkit.agent.logs import configure
+from accelkit.agent.loops import HoldingsReader
+from accelkit.agent.process import run
+from accelkit.core.clock import RealClock
+from accelkit.core.errors import ConfigError, SourceError
+from accelkit.core.host import Host
+from accelkit.core.model import Holding
+from accelkit.core.policy import Policy, VendorPolicy
+from accelkit.core.policy_check import check_policy, options_of
+from accelkit.core.registry import Registry, hardware_present, load_plugins
+from accelkit.core.vendor import Vendor
+from accelkit.core.view import View
+from accelkit.testing.hosts import open_host
+
+log = logging.getLogger(__name__)
+
+POLICY = Path("/etc/accelkit/policy.yaml")
+"""Read without being asked for, if it is there."""
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+"""Linux, Documentation/admin-guide/sysctl/kernel.rst."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the agent that *argv* asks for; comes back only with an error.
+
+    Raises:
+        ConfigError: A flag or the policy is wrong; nothing was started.
+    """
+    asked = _parser().parse_args(argv)
+    run(compose(asked.policy, asked.node, asked.host))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="accelkit agent",
+        description="Offer this node's accelerators to Kubernetes, until SIGTERM.",
+        epilog="SIGHUP reads the policy again, SIGUSR1 logs what runs.",
+    )
+    parser.add_argument(
+        "--policy", type=Path, metavar="FILE", help=f"the policy (default: {POLICY} if it exists)"
+    )
+    parser.add_argument(
+        "--node",
+        default=os.environ.get("NODE_NAME") or socket.gethostname(),
+        metavar="NAME",
+        help="the Kubernetes node (default: $NODE_NAME, else the host name)",
+    )
+    parser.add_argument(
+        "--host",
+        metavar="DIR",
+        help="the host's root or a simulated machine (default: paths.host of the policy)",
+    )
+    return parser
+
+
+def compose(file: Path | None, node: str, root: str | None) -> Parts:
+    """An agent of everything that is installed, as the policy in *file* says.
+
+    Raises:
+        ConfigError: The policy is wrong, or names what is not there.
+    """
+    if file is None and POLICY.exists():
+        file = POLICY
+    policy = _read(file)
+    configure(policy.logging)
+    registry = load_plugins(policy.paths.run)
+    for failure in registry.failures:
+        log.error(
+            "plugin not loaded",
+            extra={"plugin": failure.plugin, "code": failure.code, "reason": failure.reason},
+        )
+
+    def read_policy() -> Policy:
+        again = _read(file)
+        check_policy(again, vendors=registry.vendors, backends=registry.backends)
+        return again
+
+    check_policy(policy, vendors=registry.vendors, backends=registry.backends)
+    host = open_host(root or policy.paths.host)
+    return Parts(
+        node=node,
+        policy=policy,
+        vendors=tuple(_vendors(policy, registry, host)),
+        backends=registry.backends,
+        host=host,
+        clock=RealClock(),
+        version=version("accelkit"),
+        boot=_boot(host),
+        holdings=_holdings(policy),
+        read_policy=read_policy,
+        policy_file=file,
+        load_failures=tuple(failure.plugin for failure in registry.failures),
+    )
+
+
+def _read(file: Path | None) -> Policy:
+    if file is None:
+        return Policy()
+    from accelkit.agent.reload import read_policy_file  # noqa: PLC0415 - needs yaml
+
+    return read_policy_file(file)
+
+
+def _vendors(policy: Policy, registry: Registry, host: Host) -> Iterator[Vendor]:
+    """Vendors that the policy wants and whose hardware is there, each with its options."""
+    blocks: Mapping[str, VendorPolicy] = {block.name: block for block in policy.vendors}
+    for name in blocks or registry.vendors:
+        block = blocks.get(name, VendorPolicy(name=name))
+        kind = registry.vendors[name]
+        if not block.enabled or not hardware_present(kind, host):
+            log.info("vendor not asked", extra={"vendor": name, "enabled": block.enabled})
+            continue
+        try:
+            yield kind(options_of(kind, block.options))
+        except ConfigError:
+            raise
+        except Exception:  # a plugin may raise anything
+            log.exception("vendor cannot be made", extra={"vendor": name})
+
+
+def _holdings(policy: Policy) -> HoldingsReader:
+    """Asks the kubelet who holds what."""
+    path = policy.paths.pod_resources_socket
+
+    async def read(view: View) -> tuple[Holding, ...]:
+        # Loads gRPC, which the sockets of probes need not wait for.
+        from accelkit.backends.holdings import read_holdings  # noqa: PLC0415 - see above
+
+        holdings: tuple[Holding, ...] = (await read_holdings(path, view)).holdings
+        return holdings
+
+    return read
+
+
+def _boot(host: Host) -> str:
+    try:
+        return host.read(BOOT_ID).strip()
+    except SourceError:  # a machine need not have one
+        return ""

@@ -1,0 +1,85 @@
+"""Where the command begins: hands over, and turns errors into exit codes. Not here: any command."""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from accelkit.core.errors import (
+    AccelkitError,
+    BackendError,
+    ConfigError,
+    LedgerError,
+    PluginError,
+    SourceError,
+)
+
+NO = 1
+"""The answer is no."""
+BAD_INPUT = 2
+"""A flag, a file or the policy."""
+NOT_REACHED = 3
+"""An agent, an API or a file."""
+INTERRUPTED = 130
+BROKE = 70
+"""EX_SOFTWARE of sysexits.h."""
+
+_CODES: tuple[tuple[type[AccelkitError], int], ...] = (
+    (ConfigError, BAD_INPUT),
+    (PluginError, BAD_INPUT),
+    (SourceError, NOT_REACHED),
+    (LedgerError, NOT_REACHED),
+    (BackendError, NOT_REACHED),
+    (AccelkitError, NO),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command that *argv* names, by default that of this process.
+
+    Returns:
+        The exit code: 0 fine, 1 the answer is no, 2 bad input, 3 not reached, 70 broken.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        # The agent serves for months: it does without the human command line.
+        if words[:1] == ["agent"]:
+            from accelkit.cli import agent  # noqa: PLC0415 - click is not loaded, see above
+
+            return agent.main(words[1:])
+        return _human(words)
+    except AccelkitError as error:
+        _say(error)
+        return next(code for kind, code in _CODES if isinstance(error, kind))
+    except BrokenPipeError:
+        # The reader, such as head, has seen enough; the interpreter must not flush again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception:  # noqa: BLE001 - exit codes have meanings, and 1 is not this one
+        traceback.print_exc()
+        return BROKE
+
+
+def _human(words: Sequence[str]) -> int:
+    import click  # noqa: PLC0415 - never loaded by the agent
+
+    from accelkit.cli.root import cli  # noqa: PLC0415 - needs click
+
+    try:
+        code: object = cli.main(list(words), prog_name="accelkit", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return BAD_INPUT
+    except click.Abort:
+        return INTERRUPTED
+    return code if isinstance(code, int) else 0
+
+
+def _say(error: AccelkitError) -> None:
+    text = str(error)
+    lines = text.splitlines() if isinstance(error, ConfigError) else [f"error: {text}"]
+    if error.remedy:
+        lines.append(f"remedy: {error.remedy}")
+    sys.stderr.write("\n".join((*lines, "")))

@@ -1,0 +1,287 @@
+"""Toy vendors, a toy backend and an agent made of them, in this process or one of its own."""
+
+import asyncio
+import json
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import ClassVar
+
+import attrs
+
+from accelkit.agent.agent import Agent, Parts
+from accelkit.core.allocation import ContainerEdits, Edits, Grant
+from accelkit.core.backend import BackendFactory, BackendStatus, NodePort
+from accelkit.core.clock import RealClock
+from accelkit.core.errors import DriverNotReady, MissingParts
+from accelkit.core.host import Host
+from accelkit.core.model import Condition, Device, DeviceId, Event, Evidence, Unreadable
+from accelkit.core.policy import Http, Offer, Paths, Policy, Read, Seconds
+from accelkit.core.real_host import RealHost
+from accelkit.core.values import Severity
+from accelkit.core.vendor import NoOptions, Signals, SupportsEvents, SupportsHealth, Vendor
+from accelkit.core.view import View
+
+QUICK = Read(
+    inventory=Seconds(0.05), health=Seconds(0.05), holdings=Seconds(0.05), debounce=Seconds(0.01)
+)
+PATIENCE_S = 10.0
+
+
+class Toy(Vendor):
+    """Devices as a test says them, edits that name them."""
+
+    name = "toy"
+    domain = "toy.example.com"
+
+    def __init__(self, options: object = None) -> None:
+        super().__init__(options or NoOptions())
+        self.names: tuple[str, ...] = ("a", "b")
+        self.missing: frozenset[str] = frozenset()
+        """Devices whose edits cannot be made."""
+        self.discovers = 0
+        self.asked: list[str] = []
+        """Devices whose edits were asked for, in order."""
+
+    def discover(self, host: Host) -> Iterable[Device | Unreadable]:
+        self.discovers += 1
+        for name in self.names:
+            yield self.device(name, kind="toy")
+
+    def edits(self, host: Host, grant: Grant) -> Edits:
+        ids = [granted.device.id for granted in grant.granted]
+        self.asked += [i.name for i in ids]
+        for i in ids:
+            if i.name in self.missing:
+                raise MissingParts(f"/dev/{i.name} is not there")
+        return Edits(each={i: ContainerEdits(env={"TOY": i.name}) for i in ids})
+
+
+class Hanging(Toy):
+    """Does not come back from discover until it is let go."""
+
+    name = "hanging"
+    domain = "hanging.example.com"
+
+    def __init__(self, options: object = None) -> None:
+        super().__init__(options)
+        self.go = threading.Event()
+
+    def discover(self, host: Host) -> Iterable[Device | Unreadable]:
+        self.go.wait()
+        return super().discover(host)
+
+
+class Raising(Toy):
+    """Knows nothing, and says so in the worst way."""
+
+    name = "raising"
+    domain = "raising.example.com"
+
+    def discover(self, host: Host) -> Iterable[Device | Unreadable]:
+        raise SystemExit("no reason")
+
+
+class NotReady(Toy):
+    name = "notready"
+    domain = "notready.example.com"
+
+    def discover(self, host: Host) -> Iterable[Device | Unreadable]:
+        raise DriverNotReady("the driver is not loaded", remedy="load it")
+
+
+class Rubbish(Toy):
+    """Yields what is no device."""
+
+    name = "rubbish"
+    domain = "rubbish.example.com"
+
+    def discover(self, host: Host) -> Iterable[Device | Unreadable]:
+        return [42]  # type: ignore[list-item]  # that is the point
+
+
+class Listening(Toy, SupportsEvents, SupportsHealth):
+    """Hears events from a queue of its own; an event makes a device unhealthy."""
+
+    name = "listening"
+    domain = "listening.example.com"
+
+    def __init__(self, options: object = None) -> None:
+        super().__init__(options)
+        self.news = threading.Condition()
+        self.events: list[Event | Exception] = []
+
+    def tell(self, event: Event | Exception) -> None:
+        with self.news:
+            self.events.append(event)
+            self.news.notify()
+
+    def listen(self, host: Host, timeout_s: float) -> Iterable[Event]:
+        with self.news:
+            self.news.wait_for(lambda: self.events, 0.2)
+            heard, self.events = self.events, []
+        for event in heard:
+            if isinstance(event, Exception):
+                raise event
+        return [event for event in heard if isinstance(event, Event)]
+
+    def conditions(
+        self, host: Host, device: Device, evidence: tuple[Evidence, ...]
+    ) -> Iterable[Condition]:
+        for found in evidence:
+            yield Condition(code=found.code, severity=Severity.FATAL)
+
+
+class Sets(Toy):
+    """Its edits describe the set."""
+
+    name = "sets"
+    domain = "sets.example.com"
+    sets = True
+
+    def __init__(self, options: object = None) -> None:
+        super().__init__(options)
+        self.go = threading.Event()
+        self.go.set()
+
+    def edits(self, host: Host, grant: Grant) -> Edits:
+        self.go.wait()
+        edits = super().edits(host, grant)
+        ids = ",".join(granted.device.id.name for granted in grant.granted)
+        return attrs.evolve(edits, whole=ContainerEdits(env={"SET": ids}))
+
+
+class Watching(Toy):
+    """Wants to be read again when files come or go."""
+
+    name = "watching"
+    domain = "watching.example.com"
+    signals = Signals(files=("/dev/toy*",))
+
+    def discover(self, host: Host) -> Iterable[Device | Unreadable]:
+        for name in host.names("/dev"):
+            yield self.device(name, kind="toy")
+
+
+class ToyBackend:
+    """Keeps the devices of every view that it was shown."""
+
+    name: ClassVar[str] = "kubelet"
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.seen: list[tuple[str, ...]] = []
+        self.node: NodePort | None = None
+        self.fail: Exception | None = None
+
+    def render(self, view: View) -> tuple[str, ...]:
+        return tuple(
+            f"{device.id}:{view.verdicts[device.id].health}"
+            for device in view.snapshot.devices
+            if device.id in view.edits
+        )
+
+    async def serve(self, node: NodePort) -> None:
+        self.node = node
+        if self.fail is not None:
+            raise self.fail
+        async for view in node.views():
+            self.seen.append(self.render(view))
+            if node.answered():
+                node.report(
+                    BackendStatus(backend=self.name, registered=True, published=node.leading.now)
+                )
+
+
+def policy(tmp_path: Path, **fields: object) -> Policy:
+    """A quick policy with its run directory below *tmp_path*."""
+    return attrs.evolve(
+        Policy(
+            paths=Paths(run=str(tmp_path / "run")),
+            http=Http(listen="127.0.0.1:0"),
+            read=QUICK,
+            offers=(Offer(name="all"),),
+        ),
+        **fields,
+    )
+
+
+def parts(
+    tmp_path: Path, *vendors: Vendor, wanted: Policy | None = None, **fields: object
+) -> Parts:
+    """An agent of *vendors* and the toy backend."""
+    (tmp_path / "host").mkdir(exist_ok=True)
+    made = Parts(
+        node="n1",
+        policy=wanted or policy(tmp_path),
+        vendors=vendors,
+        backends={"kubelet": BackendFactory(name="kubelet", create=ToyBackend)},
+        host=RealHost(str(tmp_path / "host")),
+        clock=RealClock(),
+        version="1.2.3",
+    )
+    return attrs.evolve(made, **fields)
+
+
+@asynccontextmanager
+async def running(made: Parts) -> AsyncIterator[Agent]:
+    """An agent that runs, and is ended in the end."""
+    agent = Agent(made)
+    task = asyncio.create_task(agent.run())
+    try:
+        yield agent
+    finally:
+        agent.stop()
+        await task
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait until *condition* is true."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+async def get(where: Path | int, path: str, method: str = "GET") -> tuple[int, str]:
+    """Status and body of an HTTP request to a unix socket or a local port."""
+    if isinstance(where, Path):
+        reader, writer = await asyncio.open_unix_connection(where)
+    else:
+        reader, writer = await asyncio.open_connection("127.0.0.1", where)
+    writer.write(f"{method} {path} HTTP/1.1\r\nConnection: close\r\n\r\n".encode())
+    async with asyncio.timeout(PATIENCE_S):
+        answer = (await reader.read()).decode()
+    writer.close()
+    await writer.wait_closed()
+    head, _, body = answer.partition("\r\n\r\n")
+    return int(head.split()[1]), body
+
+
+async def get_json(where: Path | int, path: str) -> object:
+    status, body = await get(where, path)
+    assert status == 200, body
+    answer: object = json.loads(body)
+    return answer
+
+
+def device(vendor: str, name: str) -> DeviceId:
+    return DeviceId(vendor=vendor, name=name)
+
+
+def main(tmp_path: Path, vendors: Mapping[str, type[Vendor]]) -> None:
+    """One process that is an agent of toys: what tests start, signal and kill."""
+    from accelkit.agent.logs import configure
+    from accelkit.agent.process import run
+
+    wanted = policy(tmp_path)
+    configure(wanted.logging)
+    run(parts(tmp_path, *(vendors[name]() for name in sys.argv[2:]), wanted=wanted))
+
+
+if __name__ == "__main__":
+    main(
+        Path(sys.argv[1]),
+        {kind.name: kind for kind in (Toy, Hanging, Raising, Rubbish, Listening, Sets)},
+    )
