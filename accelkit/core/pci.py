@@ -5,13 +5,13 @@ Not here: what a vendor makes of them.
 
 import re
 from collections.abc import Iterable
-from fractions import Fraction
 
 import attrs
 
 from accelkit.core.errors import ModelError, NotThere
 from accelkit.core.host import Host
 from accelkit.core.model import Locality
+from accelkit.core.units import parse_quantity
 from accelkit.core.vendor import PciMatch
 
 FUNCTIONS = "/sys/bus/pci/devices"
@@ -162,45 +162,18 @@ def char_major(host: Host, name: str) -> int | None:
     return None
 
 
-_QUANTITY = re.compile(
-    r"([+-]?)(\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d{1,2})|([KMGTPE]i|[numkMGTPE]?))", re.ASCII
-)
-_LONGEST = 64
-_SUFFIXES = {
-    **{s: Fraction(1000) ** power for power, s in enumerate(("n", "u", "m", "", "k"), start=-3)},
-    **{s: Fraction(1000) ** power for power, s in enumerate("MGTPE", start=2)},
-    **{f"{s}i": Fraction(1024) ** power for power, s in enumerate("KMGTPE", start=1)},
-}
-_BINARY = tuple(f"{s}i" for s in "EPTGMK")
-
-
-def quantity(text: str | int) -> int:
-    """A Kubernetes quantity in base units: "1Ki" is 1024, "5k" is 5000; fractions round up.
+def quantity(text: str) -> int:
+    """A Kubernetes quantity in whole base units: "1Ki" is 1024, "5k" is 5000.
 
     Raises:
-        ModelError: It is not a quantity.
-
-    Source:
-        k8s.io/apimachinery pkg/api/resource/quantity.go: the grammar, and rounding up.
+        ModelError: It is not a quantity, not whole, negative, or more than 64 bits hold.
     """
-    found = _QUANTITY.fullmatch(str(text))
-    if found is None or len(str(text)) > _LONGEST:
+    try:
+        return parse_quantity(text)
+    except ValueError as error:
         raise ModelError(
-            f"{text!r} is not a quantity", remedy="write a number and a suffix, as 40Gi or 5k"
-        )
-    sign, number, exponent, suffix = found.groups()
-    size = Fraction(number) * (Fraction(10) ** int(exponent) if exponent else _SUFFIXES[suffix])
-    whole = -(-size.numerator // size.denominator)
-    return -whole if sign == "-" else whole
-
-
-def quantity_text(amount: int) -> str:
-    """*amount* as the shortest quantity with a binary suffix, or without one: 1024 is 1Ki."""
-    for suffix in _BINARY:
-        step = int(_SUFFIXES[suffix])
-        if amount and amount % step == 0:
-            return f"{amount // step}{suffix}"
-    return str(amount)
+            f"{text!r} is not a quantity: {error}", remedy="write a number and a suffix, as 40Gi"
+        ) from error
 
 
 __all__ = [
@@ -212,5 +185,4 @@ __all__ = [
     "pci_functions",
     "pcie_root",
     "quantity",
-    "quantity_text",
 ]

@@ -1,6 +1,5 @@
 """What goes wrong on a simulated machine, and when. Not here: what a vendor's verbs mean."""
 
-import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,9 +8,8 @@ import attrs
 import yaml
 
 from accelkit.core.errors import ConfigError
+from accelkit.core.units import parse_duration
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)", re.ASCII)
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _KEYS = {"call", "read", "at", "from", "times", "do"}
 
 
@@ -42,12 +40,10 @@ def duration(text: str) -> float:
     Raises:
         ConfigError: It is not such a text.
     """
-    found = _DURATION.fullmatch(text)
-    if found is None:
-        raise ConfigError(
-            [(text, "is not a duration")], remedy="write a number and one of ms, s, m, h, as 30s"
-        )
-    return float(found[1]) * _SECONDS[found[2]]
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise ConfigError([(text, str(error))]) from error
 
 
 def read_faults(path: str) -> tuple[Fault, ...]:

@@ -15,6 +15,7 @@ import attrs
 
 from accelkit.core.errors import ConfigError, PluginError
 from accelkit.core.hooks import GROUP
+from accelkit.core.registry import load_plugins
 from accelkit.core.values import FrozenMap
 from accelkit.core.vendor import Vendor
 from accelkit.testing.machines import Entry, File, Machine, Node, Part, State
@@ -29,16 +30,9 @@ _LOCK = "machine.lock"
 def vendor_class(name: str) -> type[Vendor] | None:
     """The vendor *name* of any installed plugin; None: no plugin brings it."""
     # The plugin of that name first, so that others need not be imported.
-    for point in sorted(entry_points(group=GROUP), key=lambda p: (p.name != name, p.name)):
-        try:
-            hook = getattr(point.load(), "accelkit_vendors", None)
-            vendors = [] if hook is None else hook()
-        except Exception:  # noqa: BLE001, S112 - a plugin may raise anything; it is not asked for
-            continue
-        for vendor in vendors:
-            if vendor.name == name:
-                return vendor  # type: ignore[no-any-return]  # of a plugin's hook
-    return None
+    points = entry_points(group=GROUP)
+    near = load_plugins(points=[p for p in points if p.name == name]).vendors
+    return near.get(name) or load_plugins(points=points).vendors.get(name)
 
 
 @lru_cache
