@@ -56,6 +56,7 @@ class Generic(Vendor, SupportsHealth):
     name = "generic"
     domain = "generic.accelkit.dev"
     options = GenericOptions
+    machine = "accelkit.vendors.generic.machine:GenericMachine"
 
     def __init__(self, options: GenericOptions) -> None:
         super().__init__(options)
@@ -113,11 +114,12 @@ class Generic(Vendor, SupportsHealth):
         self, host: Host, device: Device, evidence: tuple[Evidence, ...]
     ) -> Iterable[Condition]:
         del evidence
-        for path in self._missing(host, device):
+        if missing := self._missing(host, device):
             yield Condition(
-                code="node-missing", severity=Severity.FATAL, message=f"{path} is not there"
+                code="node-missing",
+                severity=Severity.FATAL,
+                message=f"{', '.join(missing)} is not there",
             )
-            return
 
     def edits(self, host: Host, grant: Grant) -> Edits:
         each: dict[DeviceId, ContainerEdits] = {}
