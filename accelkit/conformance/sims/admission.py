@@ -126,7 +126,8 @@ async def _allocate(node: Node, plugins: Plugins, want: _Want) -> Held:
     affinity = choosing.affinity_of(
         listing,
         size=want.size,
-        free=(listing.healthy - used) | want.reusable,
+        available=listing.healthy - used,
+        reusable=want.reusable,
         host=node.numa_nodes,
         policy=node.policy,
     )

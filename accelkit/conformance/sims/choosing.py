@@ -147,7 +147,8 @@ def affinity_of(
     listing: Listing,
     *,
     size: int,
-    free: Collection[str],
+    available: Collection[str],
+    reusable: Collection[str],
     host: tuple[int, ...],
     policy: Policy,
 ) -> frozenset[int] | None:
@@ -159,7 +160,8 @@ def affinity_of(
     Args:
         listing: The resource's devices.
         size: How many are wanted.
-        free: Those that can be had, reusable ones included.
+        available: Those that can be had.
+        reusable: Those of the pod's init containers; all of them must be on the nodes.
         host: The NUMA nodes of the host.
         policy: How strict.
 
@@ -171,10 +173,15 @@ def affinity_of(
         return None
     masks = [set(mask) for width in range(1, len(host) + 1) for mask in combinations(host, width)]
 
-    def width(ids: Collection[str]) -> set[int] | None:
-        return next((m for m in masks if sum(bool(nodes[i] & m) for i in ids) >= size), None)
+    def narrowest(ids: Collection[str], needed: Collection[str] = ()) -> set[int] | None:
+        for mask in masks:
+            within = {ident for ident in ids if nodes[ident] & mask}
+            if len(within) >= size and within.issuperset(needed):
+                return mask
+        return None
 
-    ideal, found = width(nodes), width(set(free) & set(nodes))
+    kept = {ident for ident in reusable if nodes.get(ident)}
+    ideal, found = narrowest(nodes), narrowest(kept.union(available) & nodes.keys(), kept)
     preferred = found is not None and ideal is not None and len(found) == len(ideal)
     strict = policy in {Policy.RESTRICTED, Policy.SINGLE}
     if (strict and not preferred) or (

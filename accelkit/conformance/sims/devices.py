@@ -2,7 +2,7 @@
 
 No sockets and no clock: whoever calls says what happened and what time it is.
 Two generations differ. Up to 1.36 clients and endpoints are kept by resource name, so the end
-of any of them disconnects whichever is registered; since 1.37 they are kept by socket path.
+of any of them disconnects whichever is registered; since 1.37 the socket path is part of the key.
 Source: kubernetes pkg/kubelet/cm/devicemanager (manager.go, plugin/v1beta1), seen on
 1.34.4, 1.35.4, 1.36.3 and 1.37.2.
 """
@@ -43,7 +43,7 @@ class Devices:
     """The whole of it.
 
     Args:
-        per_socket: Whether endpoints are kept by socket path, as since 1.37.
+        per_socket: Whether endpoints are kept by socket path too, as since 1.37.
         grace_s: How long capacity stays after the last endpoint of a resource is gone.
         rng: Decides what a kubelet leaves to the order of a map.
     """
@@ -54,7 +54,7 @@ class Devices:
     listings: dict[str, Listing] = field(factory=dict)
     gone: set[str] = field(factory=set)
     """Resources whose grace is over: the name stays in the status, with 0."""
-    _clients: dict[str, Endpoint] = field(factory=dict)
+    _clients: dict[tuple[str, str], Endpoint] = field(factory=dict)
     _store: dict[str, dict[str, Endpoint]] = field(factory=dict)
     _serving: dict[str, Endpoint | None] = field(factory=dict)
     """Who answers Allocate; None after a restart, before anyone registered."""
@@ -70,10 +70,10 @@ class Devices:
         if self.per_socket:
             known = self._store.setdefault(resource, {})
             if path in known:
-                self._clients.pop(path, None)
+                self._clients.pop((resource, path), None)
                 raise AlreadyConnected(path)
             known[path] = endpoint
-        self._clients[path if self.per_socket else resource] = endpoint
+        self._clients[self._key(resource, path)] = endpoint
         self._serving[resource] = endpoint
         self._stopped.pop(resource, None)
         self.gone.discard(resource)
@@ -86,14 +86,14 @@ class Devices:
             The connections that the kubelet closes for it: the one meant since 1.37, whichever
             is registered under the name up to 1.36; empty if it had forgotten the client.
         """
-        client = self._clients.pop(path if self.per_socket else resource, None)
+        client = self._clients.pop(self._key(resource, path), None)
         if client is None:
             return ()
         store = self._store.get(resource, {})
         store.pop(client.path, None)
         if store:
-            if self._serving.get(resource) is client:
-                self._serving[resource] = self.rng.choice(list(store.values()))
+            # Any of those that are left, even if the one that ended did not serve.
+            self._serving[resource] = self.rng.choice(list(store.values()))
             return (client,)
         listing = self.listings[resource]
         listing.unhealthy |= listing.healthy
@@ -142,6 +142,9 @@ class Devices:
         self._clients.clear()
         self._store.clear()
         self._serving = dict.fromkeys(self.listings)
+
+    def _key(self, resource: str, path: str) -> tuple[str, str]:
+        return resource, path if self.per_socket else ""
 
     def _expire(self, now: float) -> None:
         for name, since in list(self._stopped.items()):

@@ -135,7 +135,13 @@ class KubeletSim:
             await bind(self.resources_socket, pod_resources(self._node.devices, self._node.pods)),
         ]
         self._journal.note(events.Started())
-        watcher = Watcher(self.registry_dir, self._plugins, self._journal, self._timing)
+        watcher = Watcher(
+            self.registry_dir,
+            self._plugins,
+            self._journal,
+            self._timing,
+            undoes=self._node.devices.per_socket,
+        )
         self._tasks = [
             asyncio.create_task(watcher.run()),
             asyncio.create_task(self._tick()),
@@ -182,7 +188,7 @@ class KubeletSim:
             if request.version != API_VERSION:
                 raise unknown(
                     f'requested API version "{request.version}" is not supported by kubelet. '
-                    f'Supported version is "{API_VERSION}"'
+                    f'Supported version is ["{API_VERSION}"]'
                 )
             await self._plugins.connect(request.resource_name, path, by="socket")
         except StatusError as error:

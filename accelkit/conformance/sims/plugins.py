@@ -51,6 +51,10 @@ def is_extended(resource: str) -> bool:
     )
 
 
+def invalid_name(resource: str) -> str:
+    return f'the ResourceName "{resource}" is invalid'
+
+
 def said(error: grpc.aio.AioRpcError) -> str:
     """Spell an error as a Go client does, which is how it shows in a pod's status."""
     code = "".join(part.capitalize() for part in error.code().name.split("_"))
@@ -84,7 +88,7 @@ class Plugins:
             StatusError: As a kubelet refuses.
         """
         if not is_extended(resource):
-            raise unknown(f'the ResourceName "{resource}" is invalid')
+            raise unknown(invalid_name(resource))
         channel = dial(path)
         try:
             await asyncio.wait_for(channel.channel_ready(), self._timing.dial_s)
@@ -132,9 +136,10 @@ class Plugins:
                 services.GET_PREFERRED,
                 dp.PreferredAllocationRequest(container_requests=[request]),
             )
-        except PluginFault:
+        except PluginFault as error:
             self._journal.note(PreferredAsked(resource, *asked, size, None))
-            raise
+            text = f"device plugin GetPreferredAllocation rpc failed with err: {error}"
+            raise PluginFault(text) from error
         responses = answer.container_responses
         ids = tuple(responses[0].deviceIDs) if responses else ()
         self._journal.note(PreferredAsked(resource, *asked, size, ids))

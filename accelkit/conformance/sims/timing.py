@@ -36,7 +36,6 @@ class Timing:
 
 QUICK = Timing(
     tick_s=0.05,
-    admission_s=0.4,
     down_s=0.05,
     stop_s=0.05,
     watch_s=0.05,

@@ -13,24 +13,43 @@ from accelkit.backends.wire.messages import registration as reg
 from accelkit.backends.wire.serve import dial
 from accelkit.backends.wire.status import StatusError
 from accelkit.conformance.sims.events import Journal, Notified, Refused
-from accelkit.conformance.sims.plugins import API_VERSION, Plugins, is_extended, said
+from accelkit.conformance.sims.plugins import API_VERSION, Plugins, invalid_name, is_extended, said
 from accelkit.conformance.sims.tasks import cancel
 from accelkit.conformance.sims.timing import Timing
 
 _Identity = tuple[int, int]
+_PREFIX = "RegisterPlugin error -- "
 
 
 class Watcher:
     """Looks for sockets, registers those that are new, and lets go of those that are gone.
 
     A stream that ends is not looked at: only a new socket file makes it dial again.
+
+    Args:
+        directory: plugins_registry.
+        plugins: What connects.
+        journal: Gets the events.
+        timing: How long things take.
+        undoes: Whether a registration that failed after GetInfo was found valid, or that the
+            plugin took no notice of, is undone and tried again. Source:
+            pkg/kubelet/pluginmanager/operationexecutor of 1.37.2; older ones leave it as it is.
     """
 
-    def __init__(self, directory: Path, plugins: Plugins, journal: Journal, timing: Timing) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        plugins: Plugins,
+        journal: Journal,
+        timing: Timing,
+        *,
+        undoes: bool,
+    ) -> None:
         self._directory = directory
         self._plugins = plugins
         self._journal = journal
         self._timing = timing
+        self._undoes = undoes
         self._seen: dict[Path, _Identity] = {}
         self._connected: dict[Path, tuple[str, str]] = {}
         self._tasks: dict[Path, asyncio.Task[None]] = {}
@@ -66,6 +85,7 @@ class Watcher:
             delay_s *= 2
 
     async def _attempt(self, path: Path) -> bool:
+        """Register once; return whether that is the end of it."""
         async with dial(path) as channel:
             try:
                 await asyncio.wait_for(channel.channel_ready(), self._timing.dial_s)
@@ -73,38 +93,48 @@ class Watcher:
                     channel, services.GET_INFO, reg.InfoRequest(), timeout_s=self._timing.info_s
                 )
             except TimeoutError:
-                self._journal.note(Refused("", str(path), "failed to dial socket"))
+                self._refused("", path, "dial failed")
                 return False
             except grpc.aio.AioRpcError as error:
-                text = f"failed to get plugin info: {said(error)}"
-                self._journal.note(Refused("", str(path), text))
+                text = f"failed to get plugin info using RPC GetInfo: {said(error)}"
+                self._refused("", path, text)
                 return False
-            problem = await self._connect(path, info)
-            await self._notify(channel, path, problem)
-        return not problem
+            problem = _invalid(path, info)
+            valid = not problem
+            if valid:
+                problem = await self._connect(path, info)
+            if problem:
+                self._refused(info.name, path, problem)
+            told = await self._notify(channel, path, problem)
+        if told and not problem:
+            return True
+        if self._undoes and path in self._connected:
+            await self._plugins.disconnect(*self._connected.pop(path))
+        return valid and not self._undoes
 
     async def _connect(self, path: Path, info: reg.PluginInfo) -> str:
         """Connect as GetInfo says; return what was wrong, or nothing."""
         endpoint = info.endpoint or str(path)
-        problem = _invalid(path, info)
-        if not problem:
-            try:
-                await self._plugins.connect(info.name, Path(endpoint), by="watcher")
-            except StatusError as error:
-                problem = f"RegisterPlugin error -- {error.text}"
-        if problem:
-            self._journal.note(Refused(info.name, endpoint, problem))
-        else:
-            self._connected[path] = (info.name, endpoint)
-        return problem
+        try:
+            await self._plugins.connect(info.name, Path(endpoint), by="watcher")
+        except StatusError as error:
+            return f"plugin registration failed with err: {error.text}"
+        self._connected[path] = (info.name, endpoint)
+        return ""
 
-    async def _notify(self, channel: grpc.aio.Channel, path: Path, problem: str) -> None:
-        status = reg.RegistrationStatus(plugin_registered=not problem, error=problem)
+    async def _notify(self, channel: grpc.aio.Channel, path: Path, problem: str) -> bool:
+        text = f"{_PREFIX}{problem}" if problem else ""
+        status = reg.RegistrationStatus(plugin_registered=not problem, error=text)
         try:
             await services.call(channel, services.NOTIFY, status, timeout_s=self._timing.notify_s)
         except grpc.aio.AioRpcError as error:
-            self._journal.note(Refused("", str(path), f"failed to notify: {said(error)}"))
-        self._journal.note(Notified(str(path), not problem, problem))
+            self._refused("", path, f"failed to send registration status: {said(error)}")
+            return False
+        self._journal.note(Notified(str(path), not problem, text))
+        return True
+
+    def _refused(self, resource: str, path: Path, text: str) -> None:
+        self._journal.note(Refused(resource, str(path), f"{_PREFIX}{text}"))
 
 
 def sockets(directory: Path) -> dict[Path, _Identity]:
@@ -124,7 +154,9 @@ def _invalid(path: Path, info: reg.PluginInfo) -> str:
         return f"no handler registered for plugin type: {info.type} at socket {path}"
     if API_VERSION not in info.supported_versions:
         listed = " ".join(info.supported_versions)
-        return f"manager version, {API_VERSION}, is not among plugin supported versions [{listed}]"
+        text = f"manager version, {API_VERSION}, is not among plugin supported versions [{listed}]"
+        return f"plugin validation failed with err: {text}"
     if not is_extended(info.name):
-        return f"invalid name of device plugin socket: {info.name}"
+        text = f"invalid name of device plugin socket: {invalid_name(info.name)}"
+        return f"plugin validation failed with err: {text}"
     return ""

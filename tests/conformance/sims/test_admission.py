@@ -355,6 +355,22 @@ async def test_pre_start_that_fails_leaves_the_container_waiting(
     )
 
 
+async def test_pre_start_that_takes_too_long_leaves_the_container_waiting(tmp_path: Path) -> None:
+    async with KubeletSim(tmp_path, timing=evolve(QUICK, pre_start_s=0.05)) as sim:
+        path = plugin_path(sim.plugins_dir)
+        plugin = await Plugin(path, devices(1), options=PRE_START).serve()
+        plugin.hold["pre-start"] = asyncio.Event()
+        await register(sim, plugin)
+        await sim.wait_for(lambda: sim.amounts() == {RESOURCE: (1, 1)})
+
+        pod = await sim.admit("p", {RESOURCE: 1})
+
+        assert pod.phase is Phase.RUNNING
+        assert "code = DeadlineExceeded" in pod.container("main").waiting
+        plugin.hold["pre-start"].set()
+        await plugin.close()
+
+
 async def test_pre_start_of_a_stopped_plugin_leaves_the_container_waiting(
     sim: KubeletSim, join: Join
 ) -> None:

@@ -82,6 +82,30 @@ def test_path_that_is_known_is_refused_and_its_client_forgotten() -> None:
     assert devices.end("a/b", "/a", 0.0) == ()
 
 
+def test_one_socket_may_serve_two_resources() -> None:
+    devices = state()
+    endpoints = [Endpoint(name, "/a") for name in ("a/b", "a/c")]
+    for endpoint in endpoints:
+        devices.connect(endpoint)
+
+    assert devices.end("a/b", "/a", 0.0) == (endpoints[0],)
+    assert devices.serving("a/c") is endpoints[1]
+
+
+def test_any_of_the_rest_is_promoted_even_if_the_one_that_ended_did_not_serve() -> None:
+    """Which one is by chance, so that many goes show both."""
+    promoted = set()
+    for seed in range(20):
+        devices = Devices(per_socket=True, grace_s=300.0, rng=random.Random(seed))
+        for path in ("/a", "/b", "/c"):
+            devices.connect(Endpoint("a/b", path))
+        devices.end("a/b", "/a", 0.0)
+        serving = devices.serving("a/b")
+        promoted.add(serving.path if serving else "")
+
+    assert promoted == {"/b", "/c"}
+
+
 def test_end_of_any_is_the_end_of_the_newest_up_to_1_36() -> None:
     devices = state(per_socket=False)
     older, newer = Endpoint("a/b", "/a"), Endpoint("a/b", "/b")
@@ -136,7 +160,9 @@ def test_narrowest_nodes_win_and_the_lowest_of_them() -> None:
     known = listing(a=(0,), b=(1,), c=(1,))
 
     def found(size: int, policy: Policy) -> frozenset[int] | None:
-        return affinity_of(known, size=size, free=("a", "b", "c"), host=(0, 1), policy=policy)
+        return affinity_of(
+            known, size=size, available=("a", "b", "c"), reusable=(), host=(0, 1), policy=policy
+        )
 
     assert found(1, Policy.RESTRICTED) == frozenset({0})
     assert found(2, Policy.RESTRICTED) == frozenset({1})
@@ -148,19 +174,42 @@ def test_alignment_that_was_possible_with_all_free_is_missed_by_a_strict_policy(
     known = listing(a=(0,), b=(0,), c=(1,))
 
     with pytest.raises(Rejected, match="Topology locality"):
-        affinity_of(known, size=2, free=("a", "c"), host=(0, 1), policy=Policy.RESTRICTED)
+        affinity_of(
+            known, size=2, available=("a", "c"), reusable=(), host=(0, 1), policy=Policy.RESTRICTED
+        )
+
+
+def test_nodes_hold_all_devices_that_are_reused() -> None:
+    known = listing(a=(0,), b=(0,), c=(1,), d=())
+
+    found = affinity_of(
+        known,
+        size=2,
+        available=("a", "b"),
+        reusable=("c", "d"),
+        host=(0, 1),
+        policy=Policy.BEST_EFFORT,
+    )
+
+    assert found == frozenset({0, 1})
 
 
 def test_devices_without_topology_are_never_aligned_to() -> None:
     known = listing(a=(), b=())
 
-    assert affinity_of(known, size=1, free=("a",), host=(0, 1), policy=Policy.SINGLE) is None
+    assert (
+        affinity_of(known, size=1, available=("a",), reusable=(), host=(0, 1), policy=Policy.SINGLE)
+        is None
+    )
 
 
 def test_one_node_host_has_nothing_to_align_under_the_one_node_policy() -> None:
     known = listing(a=(0,))
 
-    assert affinity_of(known, size=1, free=("a",), host=(0,), policy=Policy.SINGLE) is None
+    assert (
+        affinity_of(known, size=1, available=("a",), reusable=(), host=(0,), policy=Policy.SINGLE)
+        is None
+    )
 
 
 @given(

@@ -85,7 +85,7 @@ async def test_other_version_is_refused(sim: KubeletSim) -> None:
 
     assert error.details() == (
         'requested API version "v1alpha1" is not supported by kubelet. '
-        'Supported version is "v1beta1"'
+        'Supported version is ["v1beta1"]'
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 
 from accelkit.backends.wire.messages import registration as reg
-from accelkit.backends.wire.serve import bind
+from accelkit.backends.wire.serve import Server, bind
 from accelkit.backends.wire.services import GET_INFO, unary
 from accelkit.conformance.sims.events import Notified, Refused, Registered, StreamEnded
 from accelkit.conformance.sims.kubelet import KubeletSim
@@ -49,15 +49,21 @@ async def test_endpoint_of_the_info_is_where_the_service_is(sim: KubeletSim) -> 
     [
         (
             reg.PluginInfo(type="CSIPlugin", name=RESOURCE),
-            "no handler registered for plugin type: CSIPlugin",
+            "RegisterPlugin error -- no handler registered for plugin type: CSIPlugin",
         ),
         (
             reg.PluginInfo(type="DevicePlugin", name=RESOURCE, supported_versions=["v2"]),
-            "manager version, v1beta1, is not among plugin supported versions [v2]",
+            (
+                "RegisterPlugin error -- plugin validation failed with err: "
+                "manager version, v1beta1, is not among plugin supported versions [v2]"
+            ),
         ),
         (
             reg.PluginInfo(type="DevicePlugin", name="x", supported_versions=["v1beta1"]),
-            "invalid name of device plugin socket: x",
+            (
+                "RegisterPlugin error -- plugin validation failed with err: "
+                'invalid name of device plugin socket: the ResourceName "x" is invalid'
+            ),
         ),
     ],
 )
@@ -92,7 +98,9 @@ async def test_socket_without_a_registration_service_is_noted(sim: KubeletSim) -
     async with await bind(sim.registry_dir / "mute.sock", []):
         await sim.wait_for(lambda: sim.seen(Refused))
 
-    assert sim.seen(Refused)[0].text.startswith("failed to get plugin info: rpc error")
+    assert sim.seen(Refused)[0].text.startswith(
+        "RegisterPlugin error -- failed to get plugin info using RPC GetInfo: rpc error"
+    )
 
 
 async def test_socket_that_nobody_listens_on_is_noted(sim: KubeletSim) -> None:
@@ -100,7 +108,7 @@ async def test_socket_that_nobody_listens_on_is_noted(sim: KubeletSim) -> None:
         dead.bind(str(sim.registry_dir / "dead.sock"))
         await sim.wait_for(lambda: sim.seen(Refused))
 
-    assert sim.seen(Refused)[0].text == "failed to dial socket"
+    assert sim.seen(Refused)[0].text == "RegisterPlugin error -- dial failed"
 
 
 async def test_info_that_takes_longer_than_its_second_is_noted(tmp_path: Path) -> None:
@@ -116,9 +124,7 @@ async def test_info_that_takes_longer_than_its_second_is_noted(tmp_path: Path) -
         await plugin.close()
 
 
-async def test_plugin_that_takes_no_notice_is_connected_all_the_same(sim: KubeletSim) -> None:
-    service = await Plugin(sim.plugins_dir / "dp.sock", devices(1)).serve()
-
+async def without_notify(sim: KubeletSim, service: Plugin) -> Server:
     async def info(_: reg.InfoRequest) -> reg.PluginInfo:
         return reg.PluginInfo(
             type="DevicePlugin",
@@ -127,11 +133,31 @@ async def test_plugin_that_takes_no_notice_is_connected_all_the_same(sim: Kubele
             supported_versions=["v1beta1"],
         )
 
-    async with await bind(sim.registry_dir / "r.sock", [unary(GET_INFO, info)]):
-        await sim.wait_for(lambda: sim.seen(Refused))
+    return await bind(sim.registry_dir / "r.sock", [unary(GET_INFO, info)])
 
-        assert sim.seen(Refused)[0].text.startswith("failed to notify: rpc error")
-        await sim.wait_for(lambda: sim.amounts() == {RESOURCE: (1, 1)})
+
+async def test_plugin_that_cannot_be_told_is_disconnected_and_tried_again(
+    sim: KubeletSim,
+) -> None:
+    service = await Plugin(sim.plugins_dir / "dp.sock", devices(1)).serve()
+    async with await without_notify(sim, service):
+        await sim.wait_for(lambda: len(sim.seen(Registered)) == 2)
+
+        text = "RegisterPlugin error -- failed to send registration status: rpc error"
+        assert sim.seen(Refused)[0].text.startswith(text)
+        assert sim.seen(StreamEnded, why="disconnected by the kubelet")
+    await service.close()
+
+
+@old
+async def test_plugin_that_cannot_be_told_stays_connected(sim: KubeletSim) -> None:
+    service = await Plugin(sim.plugins_dir / "dp.sock", devices(1)).serve()
+    async with await without_notify(sim, service):
+        await sim.wait_for(lambda: sim.seen(Refused))
+        await asyncio.sleep(3 * QUICK.retry_s)
+
+        assert sim.amounts() == {RESOURCE: (1, 1)}
+        assert len(sim.seen(Registered)) == 1
     await service.close()
 
 
@@ -144,7 +170,10 @@ async def test_endpoint_that_is_connected_already_is_refused(sim: KubeletSim) ->
 
     await sim.wait_for(lambda: sim.seen(Notified, registered=False))
 
-    text = f"RegisterPlugin error -- device plugin already connected: {service.path}"
+    text = (
+        "RegisterPlugin error -- plugin registration failed with err: "
+        f"device plugin already connected: {service.path}"
+    )
     assert sim.seen(Notified, registered=False)[0].error == text
     for plugin in (*plugins, service):
         await plugin.close()
