@@ -328,11 +328,24 @@ def _unreadable(vendor: str, one: Unreadable) -> Problem:
 
 
 def _links(vendor: Vendor, host: Host, devices: tuple[Device, ...]) -> tuple[Link, ...]:
-    return tuple(vendor.links(host, devices)) if isinstance(vendor, SupportsLinks) else ()
+    if not isinstance(vendor, SupportsLinks):
+        return ()
+    return _all_are(Link, vendor.links(host, devices))
 
 
 def _groups(vendor: Vendor, devices: tuple[Device, ...]) -> tuple[Group, ...]:
-    return tuple(vendor.groups(devices)) if isinstance(vendor, SupportsGroups) else ()
+    if not isinstance(vendor, SupportsGroups):
+        return ()
+    return _all_are(Group, vendor.groups(devices))
+
+
+def _all_are(kind: type[T], answer: Iterable[object]) -> tuple[T, ...]:
+    several: list[T] = []
+    for one in answer:
+        if not isinstance(one, kind):
+            raise PluginContractError(f"a {type(one).__name__} is no {kind.__name__}")
+        several.append(one)
+    return tuple(several)
 
 
 def _software(vendor: Vendor, host: Host) -> FrozenMap[str, str]:
