@@ -1,14 +1,16 @@
 """The simulated hardware of the simulated vendors: their files, and all that can go wrong."""
 
 from collections.abc import Iterable, Mapping
+from ctypes import Array, c_char, c_uint
 from typing import ClassVar
 
 from accelkit.testing.faults import duration
-from accelkit.testing.machines import Entry, File, Json, Line, Machine, Node, State
+from accelkit.testing.machines import Entry, File, Function, Json, Line, Live, Machine, Node, State
 from accelkit.testing.sysfs import pci_function, pci_place
 
 GIB = 1 << 30
 CALLS = ("discover", "conditions", "listen", "links", "holders", "edits")
+NO_DRIVER, TOO_SHORT = 9, 7
 _MOST_EVENTS = 64
 _SEVERITIES: tuple[list[str], ...] = ([], ["FATAL"], ["DEGRADED"], ["INFO"])
 _RUBBISH = "\x00rubbish"
@@ -57,7 +59,6 @@ class SimMachine(Machine):
         for call, order in _mapping(common.get("orders")).items():
             yield File(path=f"{home}/{call}", content=f"{order}\n")
         if loaded:
-            yield File(path=f"{home}/driver", content=f"{self.part.options.get('driver', '1.0')}\n")
             yield Line(path="/proc/devices", text=f"{self.major:3} {self.vendor}")
         for index, unit in enumerate(self.units()):
             own = state.get(unit, {})
@@ -103,6 +104,23 @@ class SimMachine(Machine):
                 yield f"{address} FABRIC 6"
             if part.product == "ring" and (other - index) % part.count in {1, part.count - 1}:
                 yield f"{address} DIRECT 2"
+
+    def libraries(self, live: Live) -> Mapping[str, Mapping[str, Function]]:
+        version = self.part.options.get("driver", "1.0").encode()
+
+        def driver_version(buffer: Array[c_char], length: c_uint) -> int:
+            if bool(live.state().get(self.vendor, {}).get("unloaded", False)):
+                return NO_DRIVER
+            if length.value <= len(version):
+                return TOO_SHORT
+            buffer.value = version
+            return 0
+
+        return {f"lib{self.vendor}.so.1": {"simDriverVersion": driver_version}}
+
+    def unloaded(self, state: State) -> Mapping[str, str]:
+        gone = bool(state.get(self.vendor, {}).get("unloaded", False))
+        return {f"lib{self.vendor}.so.1": "its driver is not loaded"} if gone else {}
 
     def verb(self, state: State, verb: str, args: tuple[str, ...]) -> State:
         if verb in {"hang", "raise", "error", "calm", "unload", "load"}:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Mapping
+from ctypes import c_uint, create_string_buffer
 from typing import ClassVar
 
 import attrs
@@ -23,6 +24,7 @@ from accelkit import (
     HolderKind,
     Holding,
     Host,
+    LibraryMissing,
     Link,
     LinkKind,
     MissingParts,
@@ -191,8 +193,14 @@ class Sim(Vendor, SupportsHealth, SupportsEvents, SupportsLinks, SupportsGroups,
         return Edits(each=FrozenMap(each))
 
     def software(self, host: Host) -> dict[str, str]:
-        path = f"/run/sim/{self.name}/driver"
-        return {"driver": host.read(path)} if host.exists(path) else {}
+        version = create_string_buffer(32)
+        try:
+            code = host.library(f"lib{self.name}.so.1").simDriverVersion(version, c_uint(32))
+        except LibraryMissing:
+            return {}
+        if code:
+            raise SourceError(f"simDriverVersion answered {code}", operation="software")
+        return {"driver": version.value.decode(errors="replace")}
 
     def _obey(self, host: Host, call: str) -> None:
         """Misbehave as long as the machine has an order for *call*."""
