@@ -1,0 +1,81 @@
+"""GPUs and MIG instances as devices of the model. Not here: how they were read."""
+
+from collections.abc import Iterator
+
+from accelkit import Device, DeviceNode, Host, Locality, Mode, PciFunction, Vendor, dns_label
+from accelkit.vendors.nvidia import mig, nodes
+from accelkit.vendors.nvidia.reading import Gpu
+
+
+def name_of(uuid: str) -> str:
+    """A GPU's name: its UUID, which is the same wherever the card is plugged in."""
+    return dns_label(uuid)
+
+
+def uuid_of(name: str) -> str:
+    """NVML's spelling of the UUID in a GPU's name."""
+    return "GPU-" + name.removeprefix("gpu-")
+
+
+def gpu_device(
+    vendor: Vendor, host: Host, gpu: Gpu, cut: mig.Cut, function: PciFunction | None
+) -> Device:
+    """The whole GPU; not usable as it stands while its MIG mode is set."""
+    place = Locality(pci_address=gpu.address) if function is None else function.locality
+    return vendor.device(
+        name_of(gpu.uuid),
+        kind="gpu",
+        product=gpu.product,
+        usable=not gpu.mig,
+        locality=place,
+        nodes=[
+            DeviceNode(path=nodes.gpu_path(gpu.minor)),
+            *nodes.control_nodes(host),
+            *nodes.drm_nodes(function),
+        ],
+        attributes=gpu.facts,
+        capacity={} if gpu.memory is None else {"memory": gpu.memory},
+        slots=cut.slots,
+        counters=cut.counters,
+        profiles=cut.profiles,
+        modes=_modes(gpu),
+        mode=None if gpu.mig is None else (mig.MIG if gpu.mig else mig.WHOLE),
+        aliases={gpu.uuid, gpu.address},
+        handle=gpu.uuid,
+    )
+
+
+def _modes(gpu: Gpu) -> tuple[Mode, ...]:
+    if gpu.mig is None:
+        return ()
+    return (Mode(name=mig.MIG, live=gpu.live), Mode(name=mig.WHOLE, live=gpu.live))
+
+
+def instance_devices(
+    vendor: Vendor, host: Host, parent: Device, gpu: Gpu, instances: tuple[mig.Instance, ...]
+) -> Iterator[Device]:
+    """The partitions of *parent*; those without a MIG device that is all of it are not usable."""
+    profiles = {p.name: p for p in parent.profiles}
+    for instance in instances:
+        uuid = instance.uuid
+        yield vendor.partition(
+            parent,
+            profiles[instance.profile],
+            instance.start,
+            kind="mig",
+            usable=uuid is not None,
+            nodes=[
+                DeviceNode(path=nodes.gpu_path(gpu.minor)),
+                *nodes.control_nodes(host),
+                *nodes.instance_nodes(host, gpu.minor, instance.gi, instance.ci),
+            ],
+            attributes={**_shared(parent), **({} if uuid is None else {"uuid": uuid})},
+            aliases=() if uuid is None else (uuid,),
+            handle=uuid,
+        )
+
+
+def _shared(parent: Device) -> dict[str, object]:
+    """Attributes that a partition has from its parent: all but those of the one card."""
+    own = {"uuid", "serial", "moduleId"}
+    return {key: value for key, value in parent.attributes.items() if key not in own}

@@ -1,0 +1,212 @@
+"""What containers need: driver files beside the device files. Not here: how they get there.
+
+Works on files only, so that it answers when the driver does not.
+"""
+
+import attrs
+
+from accelkit import (
+    ContainerEdits,
+    Edits,
+    FrozenMap,
+    Grant,
+    Granted,
+    Hook,
+    Host,
+    MissingParts,
+    Mount,
+    NotThere,
+)
+from accelkit.vendors.nvidia import facts
+
+VISIBLE = "NVIDIA_VISIBLE_DEVICES"
+
+LIBRARY_FOLDERS = (
+    "/usr/lib64",
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/lib64",
+    "/lib/x86_64-linux-gnu",
+    "/lib/aarch64-linux-gnu",
+    "/usr/lib/x86_64-linux-gnu/nvidia/current",
+    "/usr/lib/aarch64-linux-gnu/nvidia/current",
+    "/usr/lib",
+    "/usr/local/lib",
+    "/usr/local/nvidia/lib64",
+    "/home/kubernetes/bin/nvidia/lib64",
+    "/opt/nvidia/lib64",
+    "/usr/local/glibc/usr/lib",
+    "/run/opengl-driver/lib",
+)
+"""Where distributions put the driver's libraries, commonest first."""
+PROGRAM_FOLDERS = (
+    "/usr/bin",
+    "/bin",
+    "/usr/sbin",
+    "/usr/local/bin",
+    "/usr/local/nvidia/bin",
+    "/home/kubernetes/bin/nvidia/bin",
+    "/opt/nvidia/bin",
+    "/run/current-system/sw/bin",
+)
+PROGRAMS = (
+    "nvidia-smi",
+    "nvidia-debugdump",
+    "nvidia-persistenced",
+    "nvidia-cuda-mps-control",
+    "nvidia-cuda-mps-server",
+)
+"""Source: NVIDIA driver README, appendix "Installed Components"."""
+NEEDED = ("libcuda.so", "libnvidia-ml.so")
+SOCKET = "/run/nvidia-persistenced/socket"
+HOOK_PROGRAMS = ("/usr/bin/nvidia-cdi-hook", "/usr/local/nvidia/toolkit/nvidia-cdi-hook")
+"""The container toolkit's helper; without it the loader finds only libraries in usual folders."""
+
+
+@attrs.frozen(kw_only=True)
+class DriverFiles:
+    """The driver's files on a host, by the same paths that containers get."""
+
+    root: str
+    folder: str
+    """Of its libraries, inside *root*."""
+    version: str
+    mounts: tuple[Mount, ...]
+
+
+def driver_roots(option: str) -> tuple[str, ...]:
+    """Roots to look for the driver in, in order: what ``driverRoot`` says."""
+    return ("/", facts.DRIVER_CONTAINER) if option == "auto" else (option,)
+
+
+def below(root: str, path: str) -> str:
+    """*path* inside *root* as a host path."""
+    return path if root == "/" else root.rstrip("/") + path
+
+
+def loaded_version(host: Host) -> str | None:
+    """The version of the loaded kernel module; None: it is not loaded, or does not say.
+
+    Source:
+        Linux, Documentation/ABI/stable/sysfs-module.
+    """
+    try:
+        return host.read("/sys/module/nvidia/version").strip() or None
+    except NotThere:
+        return None
+
+
+def find_driver(host: Host, option: str) -> DriverFiles:
+    """The files of the driver that fit the loaded kernel module.
+
+    Raises:
+        MissingParts: The module is not loaded, or no root has both libraries of its version.
+    """
+    version = loaded_version(host)
+    if version is None:
+        raise MissingParts(
+            "the nvidia kernel module is not loaded: /sys/module/nvidia/version is not there",
+            remedy="modprobe nvidia",
+        )
+    roots = driver_roots(option)
+    for root in roots:
+        for folder in LIBRARY_FOLDERS:
+            names = host.names(below(root, folder))
+            if all(f"{needed}.{version}" in names for needed in NEEDED):
+                return _driver_files(host, root, folder, version, names)
+    raise MissingParts(
+        f"libcuda.so.{version} and libnvidia-ml.so.{version} are in no library folder of "
+        f"{' or '.join(roots)}",
+        remedy="install the driver libraries of that version, or set driverRoot",
+    )
+
+
+def _driver_files(
+    host: Host, root: str, folder: str, version: str, names: tuple[str, ...]
+) -> DriverFiles:
+    mounts = [
+        Mount(host_path=below(root, f"{folder}/{name}"), container_path=f"{folder}/{name}")
+        for name in names
+        if name.endswith(f".so.{version}")
+    ]
+    mounts += _sonames(host, root, folder, version, names)
+    mounts += _programs(host, root)
+    if host.exists(SOCKET):
+        options = ("ro", "nosuid", "nodev", "noexec", "bind")
+        mounts.append(Mount(host_path=SOCKET, container_path=SOCKET, options=options))
+    return DriverFiles(
+        root=root, folder=folder, version=version, mounts=tuple(dict.fromkeys(mounts))
+    )
+
+
+def _sonames(
+    host: Host, root: str, folder: str, version: str, names: tuple[str, ...]
+) -> list[Mount]:
+    """The names that programs are linked with: links on the host, files in the container."""
+    found = []
+    inside = host if root == "/" else host.under(root)
+    for name in names:
+        stem, _, number = name.partition(".so.")
+        if not number.isdecimal():
+            continue
+        try:
+            target = inside.resolve(f"{folder}/{name}")
+        except NotThere:
+            continue
+        if target.endswith(f".so.{version}"):
+            found.append(
+                Mount(host_path=below(root, target), container_path=f"{folder}/{stem}.so.{number}")
+            )
+    return found
+
+
+def _programs(host: Host, root: str) -> list[Mount]:
+    found = []
+    for program in PROGRAMS:
+        for folder in PROGRAM_FOLDERS:
+            if host.exists(path := below(root, f"{folder}/{program}")):
+                found.append(Mount(host_path=path, container_path=f"/usr/bin/{program}"))
+                break
+    return found
+
+
+def _hooks(host: Host, files: DriverFiles) -> tuple[Hook, ...]:
+    program = next((path for path in HOOK_PROGRAMS if host.exists(path)), None)
+    if program is None:
+        return ()
+    args = ("nvidia-cdi-hook", "update-ldcache", "--folder", files.folder)
+    return (Hook(name="createContainer", path=program, args=args),)
+
+
+def make_edits(host: Host, grant: Grant, option: str) -> Edits:
+    """Device files, driver files and variables of every granted device.
+
+    Raises:
+        MissingParts: One of the files is not there.
+    """
+    files = find_driver(host, option)
+    hooks = _hooks(host, files)
+    return Edits(
+        each=FrozenMap(
+            {g.device.id: _edits_of(host, g, files, hooks) for g in grant.granted},
+        )
+    )
+
+
+def _edits_of(
+    host: Host, granted: Granted, files: DriverFiles, hooks: tuple[Hook, ...]
+) -> ContainerEdits:
+    device = granted.device
+    if missing := [node.on_host for node in device.nodes if not host.exists(node.on_host)]:
+        raise MissingParts(
+            f"{device.id}: {', '.join(missing)} not there",
+            remedy="nvidia-modprobe -u -c 0, or nvidia-smi, makes them",
+        )
+    return ContainerEdits(
+        # The legacy runtime hook injects what this variable lists; what we inject is enough.
+        env=FrozenMap({VISIBLE: "void"}),
+        joined=FrozenMap({} if device.handle is None else {VISIBLE: device.handle}),
+        nodes=device.nodes,
+        mounts=files.mounts,
+        hooks=hooks,
+    )

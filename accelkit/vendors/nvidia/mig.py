@@ -1,0 +1,215 @@
+"""MIG: the profiles of a GPU and the instances on it. Not here: making and unmaking them."""
+
+import ctypes
+import re
+from collections.abc import Iterator
+from math import ceil
+
+import attrs
+
+from accelkit import FrozenMap, Profile
+from accelkit.vendors.nvidia import facts
+from accelkit.vendors.nvidia.nvml import Answer, Handle, Nvml, Rubbish
+from accelkit.vendors.nvidia.reading import number, text
+
+MIG, WHOLE = "mig", "whole"
+"""The modes of a GPU that can be cut."""
+
+_INDEXES = 0x12 + 4  # nvml.h, NVML_GPU_INSTANCE_PROFILE_COUNT, and some for later drivers
+_EXTRA = {7: "+me", 8: "+me", 0xA: "+gfx", 0xB: "+gfx", 0xC: "+gfx", 0xD: "-me", 0xE: "-me"} | {
+    0xF: "+me.all",
+    0x10: "+me.all",
+    0x11: "+gfx",
+}  # nvml.h, NVML_GPU_INSTANCE_PROFILE_*
+_NAME = re.compile(r"(?:MIG )?(\d+g\.\d+gb(?:[+-][a-z.]+)?)")
+_MOST_SLOTS = 64
+_ENGINES = {
+    "multiprocessors": ("sm", "multiprocessorCount"),
+    "copyEngines": ("ce", "copyEngineCount"),
+    "decoders": ("dec", "decoderCount"),
+    "encoders": ("enc", "encoderCount"),
+    "jpegEngines": ("jpeg", "jpegCount"),
+    "ofaEngines": ("ofa", "ofaCount"),
+}
+"""Capacity: its counter, its field in nvml.h, nvmlGpuInstanceProfileInfo_t."""
+
+
+@attrs.frozen(kw_only=True)
+class Cut:
+    """How a GPU can be cut."""
+
+    profiles: tuple[Profile, ...] = ()
+    ids: dict[int, str] = attrs.field(factory=dict)
+    """Profile names by the ids that instances carry."""
+    slots: int = 0
+    counters: dict[str, int] = attrs.field(factory=dict)
+
+    def named(self, profile: str) -> Profile:
+        return next(p for p in self.profiles if p.name == profile)
+
+
+@attrs.frozen(kw_only=True)
+class Instance:
+    """One GPU instance."""
+
+    gi: int
+    ci: int | None
+    """Of the one compute instance; None: there is none, or several."""
+    profile: str
+    start: int
+    uuid: str | None
+    """Of the MIG device that is the whole instance; None: nothing can run on all of it."""
+
+
+def read_cut(nvml: Nvml, handle: Handle, memory: int) -> Cut:
+    """The profiles of a GPU and where they can be; in ascending order of the maker's index."""
+    profiles: list[Profile] = []
+    ids: dict[int, str] = {}
+    for index in range(_INDEXES):
+        info = nvml.maybe("nvmlDeviceGetGpuInstanceProfileInfo", handle, index)
+        plain = info is None
+        if plain:
+            info = nvml.maybe("nvmlDeviceGetGpuInstanceProfileInfo", handle, index, version=1)
+        if info is None:
+            continue
+        starts, size = _placements(nvml, handle, info.id)
+        if not starts:
+            continue
+        name = _computed(index, info, memory) if plain else _spelt(info.name)
+        profiles.append(_profile(name, info, starts, size))
+        ids[info.id] = name
+    return Cut(
+        profiles=tuple(profiles),
+        ids=ids,
+        slots=max((p.starts[-1] + p.size for p in profiles), default=0),
+        counters={
+            key: max(p.counters.get(key, 0) for p in profiles)
+            for key in {key for p in profiles for key in p.counters}
+        },
+    )
+
+
+def _spelt(name: object) -> str:
+    found = _NAME.fullmatch(text(name, "the profile name"))
+    if found is None or len(slug(found[1])) > 14:
+        raise Rubbish(f"a profile is named {name!r}", vendor="nvidia")
+    return found[1]
+
+
+def _computed(index: int, info: Answer, memory: int) -> str:
+    """The name where the driver gives none: eighths of the memory, in whole gigabytes."""
+    share = (number(info.memorySizeMB, "a profile's memory", 1 << 30) << 20) / memory
+    gigabytes = round(ceil(share * 8) / 8 * ceil(memory / (1 << 30)))
+    return f"{number(info.sliceCount, 'slices', _MOST_SLOTS)}g.{gigabytes}gb{_EXTRA.get(index, '')}"
+
+
+def slug(name: str) -> str:
+    """*name* as a part of a device name."""
+    return name.replace(".", "").replace("-", "-no").replace("+", "-")
+
+
+def _profile(name: str, info: Answer, starts: tuple[int, ...], size: int) -> Profile:
+    engines = {
+        capacity: (counter, number(getattr(info, field), field, 1 << 16))
+        for capacity, (counter, field) in _ENGINES.items()
+    }
+    megabytes = number(info.memorySizeMB, "a profile's memory", facts.MOST_MEMORY >> 20)
+    return Profile(
+        name=name,
+        slug=slug(name),
+        size=size,
+        starts=starts,
+        limit=number(info.instanceCount, "a profile's limit", _MOST_SLOTS),
+        mode=MIG,
+        capacity=FrozenMap(
+            {
+                "memory": megabytes << 20,
+                **{capacity: count for capacity, (_, count) in engines.items()},
+            }
+        ),
+        counters=FrozenMap({counter: count for counter, count in engines.values() if count}),
+    )
+
+
+def _placements(nvml: Nvml, handle: Handle, profile: int) -> tuple[tuple[int, ...], int]:
+    """Legal first slots and the size of a profile; none where the driver knows none."""
+    function, count = "nvmlDeviceGetGpuInstancePossiblePlacements", ctypes.c_uint(0)
+    if nvml.maybe(function, handle, profile, None, ctypes.byref(count)) is None:
+        return (), 0
+    most = number(count.value, "the number of placements", _MOST_SLOTS)
+    places = nvml.array("c_nvmlGpuInstancePlacement_t", most)
+    nvml.ask(function, handle, profile, places, ctypes.byref(count))
+    sizes = {place.size for place in places[: min(most, count.value)]}
+    starts = {place.start for place in places[: min(most, count.value)]}
+    if not starts:
+        return (), 0
+    if len(sizes) != 1 or max(starts) + max(sizes) > _MOST_SLOTS or min(sizes) < 1:
+        raise Rubbish(f"profile {profile} has sizes {sizes} at {starts}", vendor="nvidia")
+    return tuple(sorted(starts)), sizes.pop()
+
+
+def read_instances(nvml: Nvml, handle: Handle, cut: Cut) -> tuple[Instance, ...]:
+    """What is on a GPU whose MIG mode is set, by first slot.
+
+    Raises:
+        Rubbish: Instances overlap, or are where their profile cannot be.
+    """
+    computing = list(_mig_devices(nvml, handle))
+    found = [
+        _instance(info, cut, [d for d in computing if d[0] == info.id])
+        for profile in cut.ids
+        for info in _gpu_instances(nvml, handle, profile, cut)
+    ]
+    taken: set[int] = set()
+    for instance in found:
+        slots = set(range(instance.start, instance.start + cut.named(instance.profile).size))
+        if taken & slots:
+            raise Rubbish(f"instances overlap in slots {sorted(taken & slots)}", vendor="nvidia")
+        taken |= slots
+    return tuple(sorted(found, key=lambda i: i.start))
+
+
+def _gpu_instances(nvml: Nvml, handle: Handle, profile: int, cut: Cut) -> Iterator[Answer]:
+    most = cut.named(cut.ids[profile]).limit or _MOST_SLOTS
+    handles, count = nvml.array("c_nvmlGpuInstance_t", most), ctypes.c_uint(most)
+    nvml.ask("nvmlDeviceGetGpuInstances", handle, profile, handles, ctypes.byref(count))
+    for instance in handles[: number(count.value, "the number of instances", most)]:
+        yield nvml.ask("nvmlGpuInstanceGetInfo", instance)
+
+
+def _mig_devices(nvml: Nvml, handle: Handle) -> Iterator[tuple[int, int, str, bool]]:
+    """GPU instance, compute instance, UUID, and whether it is all of the GPU instance."""
+    most = nvml.maybe("nvmlDeviceGetMaxMigDeviceCount", handle) or 0
+    for index in range(number(most, "the number of MIG devices", _MOST_SLOTS)):
+        device = nvml.maybe("nvmlDeviceGetMigDeviceHandleByIndex", handle, index)
+        if device is None:  # a hole
+            continue
+        sizes = nvml.maybe("nvmlDeviceGetAttributes", device)
+        yield (
+            nvml.ask("nvmlDeviceGetGpuInstanceId", device),
+            nvml.ask("nvmlDeviceGetComputeInstanceId", device),
+            text(nvml.ask("nvmlDeviceGetUUID", device), "the UUID of a MIG device"),
+            sizes is None or sizes.computeInstanceSliceCount == sizes.gpuInstanceSliceCount,
+        )
+
+
+def _instance(info: Answer, cut: Cut, computing: list[tuple[int, int, str, bool]]) -> Instance:
+    profile = cut.ids.get(info.profileId)
+    start = info.placement.start
+    if profile is None or start not in cut.named(profile).starts:
+        raise Rubbish(
+            f"instance {info.id} has profile {info.profileId} at slot {start}", vendor="nvidia"
+        )
+    whole = computing[0] if len(computing) == 1 and computing[0][3] else None
+    return Instance(
+        gi=info.id,
+        ci=whole[1] if whole else None,
+        profile=profile,
+        start=start,
+        uuid=whole[2] if whole else None,
+    )
+
+
+def mig_device_of(nvml: Nvml, handle: Handle, gi: int, ci: int) -> str | None:
+    """The UUID of the MIG device with these instance ids."""
+    return next((uuid for g, c, uuid, _ in _mig_devices(nvml, handle) if g == gi and c == ci), None)

@@ -1,0 +1,54 @@
+"""Device files of GPUs and MIG instances. Not here: driver files, and who gets them."""
+
+import re
+
+from accelkit import DeviceNode, Host, PciFunction, SourceError
+
+CONTROL = ("/dev/nvidiactl", "/dev/nvidia-uvm")
+"""Without these no CUDA program starts."""
+OPTIONAL = ("/dev/nvidia-uvm-tools", "/dev/nvidia-modeset")
+"""For profilers and for graphics; given where they are."""
+CAPABILITIES = "/proc/driver/nvidia/capabilities"
+"""Files of the kernel module, one for each right that a process can have."""
+
+_MINOR = re.compile(r"^DeviceFileMinor:\s*(\d+)$", re.MULTILINE)
+
+
+def gpu_path(minor: int) -> str:
+    return f"/dev/nvidia{minor}"
+
+
+def control_nodes(host: Host) -> list[DeviceNode]:
+    """What every container with a GPU needs."""
+    present = [path for path in OPTIONAL if host.exists(path)]
+    return [DeviceNode(path=path) for path in (*CONTROL, *present)]
+
+
+def drm_nodes(function: PciFunction | None) -> list[DeviceNode]:
+    """The graphics device files of a GPU, where the kernel made them."""
+    if function is None or not function.has("drm"):
+        return []
+    names = function.host.names(function.path("drm"))
+    paths = [f"/dev/dri/{n}" for n in names if n.startswith(("card", "renderD"))]
+    return [DeviceNode(path=path) for path in paths if function.host.exists(path)]
+
+
+def instance_nodes(host: Host, minor: int, gi: int, ci: int | None) -> list[DeviceNode]:
+    """The rights to a GPU instance and to its compute instance, as device files.
+
+    Raises:
+        SourceError: The kernel module does not say which files these are.
+
+    Source:
+        NVIDIA MIG user guide, "Device Nodes": the numbers behind DeviceFileMinor.
+    """
+    folder = f"{CAPABILITIES}/gpu{minor}/mig/gi{gi}"
+    files = [f"{folder}/access"] if ci is None else [f"{folder}/access", f"{folder}/ci{ci}/access"]
+    return [DeviceNode(path=f"/dev/nvidia-caps/nvidia-cap{_minor(host, file)}") for file in files]
+
+
+def _minor(host: Host, path: str) -> int:
+    found = _MINOR.search(host.read(path))
+    if found is None:
+        raise SourceError(f"{path}: it has no DeviceFileMinor", vendor="nvidia")
+    return int(found[1])

@@ -1,0 +1,61 @@
+"""Calls side by side, each with an end to the waiting. Not here: what is called."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from accelkit import SourceError, SourceTimeout
+
+T = TypeVar("T")
+
+
+class Patience:
+    """Runs one job a key in threads; one that does not end costs its own key only.
+
+    A thread that is stuck in the driver cannot be ended, so its key gets no second one until it
+    returns.
+    """
+
+    def __init__(self) -> None:
+        self._running: dict[int, threading.Thread] = {}
+
+    def gather(
+        self, jobs: Mapping[int, Callable[[], T]], seconds: float
+    ) -> dict[int, T | SourceError]:
+        """The answer or the error of every job.
+
+        Args:
+            jobs: By key; may raise SourceError.
+            seconds: How long to wait for all of them together.
+
+        Raises:
+            Exception: Whatever else a job raised: a bug.
+        """
+        answers: dict[int, T | Exception] = {}
+
+        def run(key: int, job: Callable[[], T]) -> None:
+            try:
+                answers[key] = job()
+            except Exception as error:  # noqa: BLE001 - handed to the caller below
+                answers[key] = error
+
+        waited: dict[int, threading.Thread] = {}
+        for key, job in jobs.items():
+            stuck = self._running.get(key)
+            if stuck is None or not stuck.is_alive():
+                waited[key] = threading.Thread(target=run, args=(key, job), daemon=True)
+                waited[key].start()
+        end = time.monotonic() + seconds
+        for thread in waited.values():
+            thread.join(max(0.0, end - time.monotonic()))
+        self._running.update({k: t for k, t in waited.items() if t.is_alive()})
+        return {key: _settled(answers.get(key)) for key in jobs}
+
+
+def _settled(answer: T | Exception | None) -> T | SourceError:
+    if answer is None:
+        return SourceTimeout("the driver does not answer", vendor="nvidia")
+    if isinstance(answer, Exception) and not isinstance(answer, SourceError):
+        raise answer
+    return answer

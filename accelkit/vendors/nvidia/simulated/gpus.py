@@ -1,0 +1,221 @@
+"""The simulated NVML: sessions, and what GPUs are. Not here: how they are."""
+
+from collections.abc import Mapping
+
+from accelkit.testing.machines import Function, pointee
+from accelkit.vendors.nvidia import facts, states
+from accelkit.vendors.nvidia.simulated.calls import (
+    FIRST_GPU,
+    GPU_STEP,
+    SUCCESS,
+    C,
+    Call,
+    Gpu,
+    Library,
+    address,
+    driver_error,
+    fill_pci,
+    mig_address,
+    mig_uuid,
+    number,
+    on_gpu,
+    put,
+    ready,
+)
+
+
+def init_with_flags(library: Library, flags: C) -> int:
+    state = library.live.state()
+    if wrong := driver_error(state):
+        return wrong
+    if not Call(library, state).listed() and not number(flags) & 1:
+        return facts.NOT_FOUND
+    library.inits += 1
+    return SUCCESS
+
+
+def init(library: Library) -> int:
+    return init_with_flags(library, 0)
+
+
+def shutdown(library: Library) -> int:
+    if not library.inits:
+        return facts.UNINITIALIZED
+    library.inits -= 1
+    if not library.inits:
+        library.sets.clear()
+    return SUCCESS
+
+
+@ready
+def driver_version(call: Call, buffer: C, size: C) -> int:
+    del size
+    buffer.value = call.library.version.encode()
+    return SUCCESS
+
+
+@ready
+def nvml_version(call: Call, buffer: C, size: C) -> int:
+    del size
+    buffer.value = f"13.{call.library.version}".encode()
+    return SUCCESS
+
+
+@ready
+def cuda_version(call: Call, out: C) -> int:
+    del call
+    pointee(out).value = 13000
+    return SUCCESS
+
+
+@ready
+def count(call: Call, out: C) -> int:
+    pointee(out).value = len(call.listed())
+    return SUCCESS
+
+
+@ready
+def handle_by_index(call: Call, index: C, out: C) -> int:
+    listed = call.listed()
+    if number(index) >= len(listed):
+        return facts.INVALID_ARGUMENT
+    where = FIRST_GPU + listed[number(index)] * GPU_STEP
+    gpu = call.gpu_at(where)
+    if isinstance(gpu, int):
+        return gpu
+    put(out, where)
+    return SUCCESS
+
+
+@ready
+def handle_by_uuid(call: Call, uuid: C, out: C) -> int:
+    text = uuid if isinstance(uuid, bytes) else uuid.value
+    for index in call.listed():
+        base = FIRST_GPU + index * GPU_STEP
+        if call.board.uuids[index].encode() == text:
+            gpu = call.gpu_at(base)
+            put(out, base)
+            return gpu if isinstance(gpu, int) else SUCCESS
+        for instance in states.instances(call.state, call.library.units[index]):
+            if mig_uuid(call.board, index, instance).encode() == text:
+                put(out, mig_address(index, instance))
+                return SUCCESS
+    return facts.NOT_FOUND
+
+
+@ready
+def uuid_of(call: Call, handle: C, buffer: C, size: C) -> int:
+    del size
+    where = address(handle)
+    gpu = call.gpu_at(where)
+    if isinstance(gpu, int):
+        return gpu
+    for instance in states.instances(call.state, gpu.unit):
+        if mig_address(gpu.index, instance) == where:
+            buffer.value = mig_uuid(call.board, gpu.index, instance).encode()
+            return SUCCESS
+    buffer.value = call.board.uuids[gpu.index].encode()
+    return SUCCESS
+
+
+@on_gpu
+def name(gpu: Gpu, buffer: C, size: C) -> int:
+    del size
+    buffer.value = gpu.board.product.name.encode()
+    return SUCCESS
+
+
+@on_gpu
+def serial(gpu: Gpu, buffer: C, size: C) -> int:
+    del size
+    digits = int(gpu.board.uuids[gpu.index][-8:], 16) % 10**12
+    buffer.value = f"1{digits:012d}".encode()
+    return SUCCESS
+
+
+@on_gpu
+def vbios(gpu: Gpu, buffer: C, size: C) -> int:
+    del size
+    buffer.value = f"96.00.{gpu.board.product.pci_device & 0xFF:02X}.00.01".encode()
+    return SUCCESS
+
+
+@on_gpu
+def minor(gpu: Gpu, out: C) -> int:
+    pointee(out).value = states.minor(gpu.state, gpu.board.part, gpu.index)
+    return SUCCESS
+
+
+@on_gpu
+def module_id(gpu: Gpu, out: C) -> int:
+    if not gpu.board.product.links:
+        return facts.NOT_SUPPORTED
+    pointee(out).value = gpu.index + 1
+    return SUCCESS
+
+
+@on_gpu
+def brand(gpu: Gpu, out: C) -> int:
+    pointee(out).value = gpu.board.product.brand
+    return SUCCESS
+
+
+@on_gpu
+def architecture(gpu: Gpu, out: C) -> int:
+    pointee(out).value = gpu.board.product.architecture
+    return SUCCESS
+
+
+@on_gpu
+def capability(gpu: Gpu, major: C, minor: C) -> int:
+    pointee(major).value, pointee(minor).value = gpu.board.product.capability
+    return SUCCESS
+
+
+@on_gpu
+def persistence(gpu: Gpu, out: C) -> int:
+    pointee(out).value = gpu.number("persistence") or 1
+    return SUCCESS
+
+
+@on_gpu
+def memory(gpu: Gpu, out: C) -> int:
+    info = pointee(out)
+    info.total = gpu.board.product.memory
+    info.used = 0
+    info.free = info.total
+    return SUCCESS
+
+
+@on_gpu
+def pci_info(gpu: Gpu, out: C) -> int:
+    fill_pci(pointee(out), gpu.board.places[gpu.index].address)
+    pointee(out).pciDeviceId = gpu.board.product.pci_device << 16 | facts.PCI_VENDOR
+    return SUCCESS
+
+
+SYMBOLS: Mapping[str, Function] = {
+    "nvmlInit": init,
+    "nvmlInit_v2": init,
+    "nvmlInitWithFlags": init_with_flags,
+    "nvmlShutdown": shutdown,
+    "nvmlSystemGetDriverVersion": driver_version,
+    "nvmlSystemGetNVMLVersion": nvml_version,
+    "nvmlSystemGetCudaDriverVersion": cuda_version,
+    "nvmlSystemGetCudaDriverVersion_v2": cuda_version,
+    "nvmlDeviceGetCount_v2": count,
+    "nvmlDeviceGetHandleByIndex_v2": handle_by_index,
+    "nvmlDeviceGetHandleByUUID": handle_by_uuid,
+    "nvmlDeviceGetUUID": uuid_of,
+    "nvmlDeviceGetName": name,
+    "nvmlDeviceGetSerial": serial,
+    "nvmlDeviceGetVbiosVersion": vbios,
+    "nvmlDeviceGetMinorNumber": minor,
+    "nvmlDeviceGetModuleId": module_id,
+    "nvmlDeviceGetBrand": brand,
+    "nvmlDeviceGetArchitecture": architecture,
+    "nvmlDeviceGetCudaComputeCapability": capability,
+    "nvmlDeviceGetPersistenceMode": persistence,
+    "nvmlDeviceGetMemoryInfo": memory,
+    "nvmlDeviceGetPciInfo_v3": pci_info,
+}

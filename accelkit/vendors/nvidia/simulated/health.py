@@ -1,0 +1,96 @@
+"""The simulated NVML: health and processes. Not here: events."""
+
+from collections.abc import Mapping
+
+from accelkit.testing.machines import Function, pointee
+from accelkit.vendors.nvidia import facts
+from accelkit.vendors.nvidia.simulated.calls import (
+    SUCCESS,
+    C,
+    Gpu,
+    number,
+    on_gpu,
+)
+
+INSUFFICIENT_SIZE = 7
+_ECC_UNCORRECTED = 1
+_VOLTA, _AMPERE = 5, 7
+
+
+@on_gpu
+def field_values(gpu: Gpu, amount: C, out: C) -> int:
+    product = gpu.board.product
+    known = {facts.RECOVERY_ACTION: gpu.number("recovery")}
+    if product.profiles:
+        known[facts.RESETLESS_MIG] = int(product.resetless)
+    values = pointee(out)
+    for index in range(number(amount)):
+        entry = values[index]
+        found = known.get(entry.fieldId)
+        entry.nvmlReturn = facts.NOT_SUPPORTED if found is None else SUCCESS
+        entry.valueType = 1  # nvml.h, NVML_VALUE_TYPE_UNSIGNED_INT
+        entry.value.uiVal = found or 0
+    return SUCCESS
+
+
+@on_gpu
+def ecc_errors(gpu: Gpu, kind: C, counter: C, out: C) -> int:
+    del counter
+    pointee(out).value = gpu.number("ecc") if number(kind) == _ECC_UNCORRECTED else 0
+    return SUCCESS
+
+
+@on_gpu
+def remapped_rows(gpu: Gpu, corrected: C, other: C, pending: C, failed: C) -> int:
+    if gpu.board.product.architecture < _AMPERE:
+        return facts.NOT_SUPPORTED
+    remap = gpu.number("remap")
+    pointee(corrected).value, pointee(other).value = 0, int(remap > 0)
+    pointee(pending).value, pointee(failed).value = int(remap == 1), int(remap == 2)
+    return SUCCESS
+
+
+@on_gpu
+def retired_pending(gpu: Gpu, out: C) -> int:
+    if gpu.board.product.architecture > _VOLTA:
+        return facts.NOT_SUPPORTED
+    pointee(out).value = int(gpu.number("remap") > 0)
+    return SUCCESS
+
+
+@on_gpu
+def clock_reasons(gpu: Gpu, out: C) -> int:
+    pointee(out).value = gpu.number("clocks")
+    return SUCCESS
+
+
+@on_gpu
+def processes(gpu: Gpu, amount: C, out: C) -> int:
+    pid = gpu.number("busy")
+    room = pointee(amount).value
+    pointee(amount).value = int(pid > 0)
+    if pid and not room:
+        return INSUFFICIENT_SIZE
+    if pid:
+        out[0].pid = pid
+        out[0].usedGpuMemory = 1 << 30
+        out[0].gpuInstanceId = out[0].computeInstanceId = 0xFFFFFFFF
+    return SUCCESS
+
+
+@on_gpu
+def no_processes(gpu: Gpu, amount: C, out: C) -> int:
+    del gpu, out
+    pointee(amount).value = 0
+    return SUCCESS
+
+
+SYMBOLS: Mapping[str, Function] = {
+    "nvmlDeviceGetFieldValues": field_values,
+    "nvmlDeviceGetTotalEccErrors": ecc_errors,
+    "nvmlDeviceGetRemappedRows": remapped_rows,
+    "nvmlDeviceGetRetiredPagesPendingStatus": retired_pending,
+    "nvmlDeviceGetCurrentClocksEventReasons": clock_reasons,
+    "nvmlDeviceGetComputeRunningProcesses_v3": processes,
+    "nvmlDeviceGetGraphicsRunningProcesses_v3": no_processes,
+}
