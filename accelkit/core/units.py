@@ -31,7 +31,7 @@ def parse_duration(text: str) -> Seconds:
     """
     found = re.fullmatch(DURATION_PATTERN, text, re.ASCII) and _DURATION.fullmatch(text)
     if not found:
-        raise ValueError("expected a duration such as 30s, 500ms or 10m")
+        raise ValueError(f"expected a duration such as 30s, 500ms or 10m, found {text!r}")
     return Seconds(float(Decimal(found["number"]) * _UNITS[found["unit"]]))
 
 
@@ -52,7 +52,7 @@ def parse_quantity(text: str) -> Bytes:
     """
     found = re.fullmatch(QUANTITY_PATTERN, text, re.ASCII) and _QUANTITY.fullmatch(text)
     if not found:
-        raise ValueError("expected an amount such as 16Gi or 500M")
+        raise ValueError(f"expected an amount such as 16Gi or 500M, found {text!r}")
     suffix = found["suffix"]
     if suffix[:1] in {"e", "E"} and suffix[1:].isdigit():
         factor = 10 ** int(suffix[1:])

@@ -76,7 +76,7 @@ def choices_of(kind: object) -> tuple[object, ...]:
 
 
 def admits_none(kind: object) -> bool:
-    return is_choice(kind) and types.NoneType in get_args(kind)
+    return is_anything(kind) or (is_choice(kind) and types.NoneType in get_args(kind))
 
 
 def words_of(kind: type[Enum]) -> dict[str, Enum]:

@@ -37,21 +37,29 @@ def from_tree(kind: type[T], tree: object, path: str = "$") -> T:
     Raises:
         ConfigError: All that is wrong with *tree*, with paths and suggestions.
     """
+    if not _ends(tree, DEPTH_LIMIT):
+        raise ConfigError([(path, f"nested more than {DEPTH_LIMIT} deep")])
     try:
         value: T = _CONVERTER.structure(tree, kind)
-    except RecursionError:
-        raise ConfigError([(path, "nested too deeply")]) from None
     except Exception as error:  # a vendor's option class may raise anything
         raise ConfigError(problems_of(error, path)) from error
     return value
 
 
+def _ends(tree: object, depth: int) -> bool:
+    """Whether *tree* has at most *depth* mappings and lists in each other."""
+    if not isinstance(tree, (Mapping, list, tuple)):
+        return True
+    items = tree.values() if isinstance(tree, Mapping) else tree
+    return depth > 0 and all(_ends(item, depth - 1) for item in items)
+
+
+DEPTH_LIMIT = 64
 SHOWN = 60
 """How many characters of a wrong text are shown."""
-LARGE = 1e18
+LARGE = 10**18
 _FOUND: tuple[tuple[type, str], ...] = (
     (type(None), "nothing"),
-    (bool, "a boolean"),
     (Mapping, "a mapping"),
     (list, "a list"),
     (date, "a date"),
@@ -68,8 +76,11 @@ class Misfit(ValueError):
 def _describe(tree: object) -> str:
     if isinstance(tree, str):
         return repr(tree if len(tree) <= SHOWN else f"{tree[:SHOWN]}...")
-    if isinstance(tree, (int, float)) and not isinstance(tree, bool):
-        return f"the number {tree}" if abs(tree) < LARGE else "a large number"
+    if isinstance(tree, bool):
+        return str(tree).lower()
+    if isinstance(tree, (int, float)):
+        # Python refuses to write whole numbers of thousands of digits.
+        return "a large number" if abs(tree) > LARGE else f"the number {tree}"
     return next(
         (words for kind, words in _FOUND if isinstance(tree, kind)), f"a {type(tree).__name__}"
     )
@@ -207,7 +218,8 @@ def _read_choice(tree: object, kind: object) -> object:
             return _CONVERTER.structure(tree, member)  # type: ignore[arg-type]  # any type
         except Exception:  # noqa: BLE001, S112 - the next one may fit
             continue
-    raise Misfit(" or ".join(_word(m) for m in members), tree)
+    *words, last = (_word(member) for member in members)
+    raise Misfit(f"{', '.join(words)} or {last}", tree)
 
 
 @attrs.frozen(kw_only=True)
