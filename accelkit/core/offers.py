@@ -115,7 +115,7 @@ def _on_terms(device: Device, offer: Offer) -> Assignment:
         return Assignment(terms=offer)
     return Assignment(
         terms=attrs.evolve(offer, sharing=Sharing()),
-        why=f"offered exclusively, since it cannot enforce {offer.sharing.enforce}",
+        why=f"offered exclusively, since it cannot do {_asked(offer.sharing)}",
     )
 
 
@@ -127,6 +127,11 @@ def _promised(device: Device, offer: Offer) -> bool:
     """Whether *device* can be shared as *offer* says."""
     shared = offer.sharing.shares > 1 or offer.sharing.enforce is not Enforcement.NONE
     return not shared or offer.sharing.enforce in device.sharing
+
+
+def _asked(sharing: Sharing) -> str:
+    enforced = sharing.enforce is not Enforcement.NONE
+    return f"sharing by {sharing.enforce}" if enforced else "sharing"
 
 
 def _kept(old: Offer, wish: Assignment) -> Assignment:
@@ -307,8 +312,8 @@ def _unshareable(
             vendor=device.id.vendor,
             subject=device.id.name,
             code="sharing-refused",
-            reason=f"{offer.name} asks for sharing with enforce {offer.sharing.enforce}, which "
-            "the device cannot do: it is offered exclusively",
+            reason=f"{offer.name} asks for {_asked(offer.sharing)}, which the device cannot do: "
+            "it is offered exclusively",
             remedy=f"leave the device out of {offer.name}, or change its sharing",
         )
 
@@ -319,32 +324,40 @@ def _unnamed(
     assignments: Mapping[DeviceId, Assignment],
     domains: Mapping[str, str],
 ) -> Iterator[Problem]:
-    """One problem for each offer that lost a name, and each device that lost its own."""
-    given = [
-        (device, terms, resource_of(terms, device, domains.get(device.id.vendor, "")))
-        for device in snapshot.devices
-        if (terms := assignments[device.id].terms or _wish(device, policy, snapshot.node).terms)
-        and terms.through == KUBELET
-    ]
-    offered = [(d, t, r) for d, t, r in given if assignments[d.id].terms is not None]
-    owners = {resource: terms.name for _, terms, resource in offered}
-    names = {(resource, device.id.name) for device, _, resource in offered}
-    lost: dict[tuple[str, str], Problem] = {}
-    for device, terms, resource in given:
-        if assignments[device.id].terms is not None and not assignments[device.id].leaving:
+    """One problem for each offer that could not have a name, and each device."""
+    owners: dict[str, str] = {}
+    names: set[tuple[str, str]] = set()
+    refused: list[tuple[Device, Offer, str]] = []
+    for device in snapshot.devices:
+        given = assignments[device.id]
+        offer = given.terms or _wish(device, policy, snapshot.node).terms
+        if offer is None or offer.through != KUBELET:
             continue
-        remedy = f"give {terms.name} another resource"
-        if wrong := resource_name_problem(resource):
-            code, subject, reason = "resource-name-invalid", terms.name, wrong
-        elif owners.get(resource, terms.name) != terms.name:
-            code, subject = "resource-taken", terms.name
-            reason = f"{resource} belongs to {owners[resource]}"
-        elif assignments[device.id].terms is None and (resource, device.id.name) in names:
-            code, subject = "device-name-taken", str(device.id)
-            reason = f"{resource} has another device called {device.id.name}"
+        resource = resource_of(offer, device, domains.get(device.id.vendor, ""))
+        if given.terms is None or given.leaving:
+            refused.append((device, offer, resource))
         else:
-            continue
-        lost.setdefault(
-            (code, subject), Problem(subject=subject, code=code, reason=reason, remedy=remedy)
-        )
-    yield from lost.values()
+            owners[resource] = offer.name
+            names.add((resource, device.id.name))
+    found = (
+        _refusal(device, offer, resource, owners.get(resource), (resource, device.id.name) in names)
+        for device, offer, resource in refused
+        if offer.name in {o.name for o in policy.offers}
+    )
+    yield from {(p.code, p.subject): p for p in found if p is not None}.values()
+
+
+def _refusal(
+    device: Device, offer: Offer, resource: str, owner: str | None, taken: bool
+) -> Problem | None:
+    if wrong := resource_name_problem(resource):
+        code, subject, reason = "resource-name-invalid", offer.name, wrong
+    elif owner not in {None, offer.name}:
+        code, subject, reason = "resource-taken", offer.name, f"{resource} belongs to {owner}"
+    elif taken:
+        code, subject = "device-name-taken", str(device.id)
+        reason = f"{resource} has another device called {device.id.name}"
+    else:
+        return None
+    remedy = f"give {offer.name} another resource"
+    return Problem(subject=subject, code=code, reason=reason, remedy=remedy)
