@@ -1,0 +1,222 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accelkit.core.errors import ModelError, NotThere
+from accelkit.core.model import Locality
+from accelkit.core.pci import (
+    char_major,
+    cpu_nodes,
+    near_nodes,
+    numa_of,
+    pci_functions,
+    pcie_root,
+    quantity,
+)
+from accelkit.core.real_host import RealHost
+from accelkit.core.vendor import PciMatch
+
+NVIDIA = PciMatch(vendor=0x10DE)
+
+
+def put(root: Path, path: str, text: str | bytes = "") -> Path:
+    file = root / path.lstrip("/")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    return file
+
+
+def put_function(root: Path, address: str, **files: str) -> None:
+    """A function of NVIDIA below the host bridge pci0000:40, unless *files* say otherwise."""
+    folder = f"/sys/devices/pci0000:40/0000:40:01.0/{address}"
+    texts = {"vendor": "0x10de", "device": "0x2330", "class": "0x030200", "numa_node": "1", **files}
+    for name, text in texts.items():
+        put(root, f"{folder}/{name}", f"{text}\n")
+    link = root / f"sys/bus/pci/devices/{address}"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(f"../../../devices/pci0000:40/0000:40:01.0/{address}")
+
+
+def put_nodes(root: Path, *nodes: tuple[int, str, str]) -> None:
+    for number, cpus, distance in nodes:
+        put(root, f"/sys/devices/system/node/node{number}/cpulist", f"{cpus}\n")
+        put(root, f"/sys/devices/system/node/node{number}/distance", f"{distance}\n")
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> RealHost:
+    put_nodes(tmp_path, (0, "0-7", "10 21"), (1, "8-15", "21 10"))
+    return RealHost(str(tmp_path))
+
+
+def test_functions_come_by_address(tmp_path: Path, host: RealHost) -> None:
+    for address in ("0000:c1:00.0", "0000:41:00.0", "10000:01:00.0"):
+        put_function(tmp_path, address)
+
+    found = pci_functions(host, [NVIDIA])
+
+    assert [f.address for f in found] == ["0000:41:00.0", "0000:c1:00.0", "10000:01:00.0"]
+    assert found[0].has("class")
+    assert not found[0].has("serial")
+    assert found[0].read("device") == "0x2330"
+    with pytest.raises(NotThere):
+        found[0].read("serial")
+
+
+@pytest.mark.parametrize(
+    "match,matches",
+    [
+        (PciMatch(vendor=0x10DE), True),
+        (PciMatch(vendor=0x1002), False),
+        (PciMatch(vendor=0x10DE, devices=(0x2330,)), True),
+        (PciMatch(vendor=0x10DE, devices=(0x2331,)), False),
+        (PciMatch(vendor=0x10DE, classes=(0x0300, 0x0302)), True),
+        (PciMatch(vendor=0x10DE, classes=(0x0300,)), False),
+    ],
+)
+def test_a_match_names_vendor_device_and_class(
+    tmp_path: Path, host: RealHost, match: PciMatch, matches: bool
+) -> None:
+    put_function(tmp_path, "0000:41:00.0")
+
+    assert bool(pci_functions(host, [match])) is matches
+    assert pci_functions(host, []) == ()
+
+
+def test_functions_that_answer_nonsense_or_go_are_left_out(tmp_path: Path, host: RealHost) -> None:
+    put_function(tmp_path, "0000:41:00.0")
+    put_function(tmp_path, "0000:42:00.0", vendor="nonsense")
+    (tmp_path / "sys/bus/pci/devices/0000:43:00.0").symlink_to("/gone")
+    (tmp_path / "sys/bus/pci/devices/not-an-address").mkdir()
+
+    assert [f.address for f in pci_functions(host, [NVIDIA])] == ["0000:41:00.0"]
+
+
+def test_a_host_without_pci_has_no_functions(tmp_path: Path) -> None:
+    assert pci_functions(RealHost(str(tmp_path)), [NVIDIA]) == ()
+
+
+def test_locality_is_where_a_function_hangs(tmp_path: Path, host: RealHost) -> None:
+    put_function(tmp_path, "0000:41:00.0")
+
+    assert pci_functions(host, [NVIDIA])[0].locality == Locality(
+        pci_address="0000:41:00.0", pcie_root="pci0000:40", numa_node=1, near_nodes=(1,)
+    )
+
+
+@pytest.mark.parametrize("text", ["-1", "7", "", "nonsense"])
+def test_a_node_that_is_unknown_or_has_no_cpus_is_none(
+    tmp_path: Path, host: RealHost, text: str
+) -> None:
+    put_nodes(tmp_path, (7, "", "10"))
+    put_function(tmp_path, "0000:41:00.0", numa_node=text)
+
+    assert numa_of(host, "0000:41:00.0") is None
+    assert pci_functions(host, [NVIDIA])[0].locality.near_nodes == ()
+    assert cpu_nodes(host) == (0, 1)
+
+
+def test_a_function_that_is_gone_has_no_place(host: RealHost) -> None:
+    assert numa_of(host, "0000:99:00.0") is None
+    assert pcie_root(host, "0000:99:00.0") is None
+
+
+def test_nodes_as_near_as_the_own_one_follow_it(tmp_path: Path) -> None:
+    put_nodes(
+        tmp_path,
+        (0, "0-3", "10 10 21 10"),
+        (1, "4-7", "10 10 21 21"),
+        (2, "8-11", "21 21 10 21"),
+        (4, "", "10 21 21 10"),
+    )
+    host = RealHost(str(tmp_path))
+
+    assert near_nodes(host, 1) == (1, 0)
+    assert near_nodes(host, 2) == (2,)
+    assert near_nodes(host, 0) == (0, 1)
+
+
+@pytest.mark.parametrize("distance", ["", "10", "10 21 30"])
+def test_distances_that_do_not_fit_are_not_used(tmp_path: Path, distance: str) -> None:
+    put_nodes(tmp_path, (0, "0-3", distance), (1, "4-7", "21 10"))
+
+    assert near_nodes(RealHost(str(tmp_path)), 0) == (0,)
+
+
+def test_a_host_without_nodes_has_none(tmp_path: Path) -> None:
+    assert cpu_nodes(RealHost(str(tmp_path))) == ()
+    assert near_nodes(RealHost(str(tmp_path)), 0) == (0,)
+
+
+def test_majors_are_those_of_character_devices(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        "/proc/devices",
+        "Character devices:\n  1 mem\n195 nvidia\n195 nvidia-modeset\n  x odd\n\n"
+        "Block devices:\n  7 loop\n",
+    )
+    host = RealHost(str(tmp_path))
+
+    assert [char_major(host, name) for name in ("mem", "nvidia-modeset", "odd", "loop")] == [
+        1,
+        195,
+        None,
+        None,
+    ]
+
+
+def test_this_machine_answers() -> None:
+    host = RealHost()
+
+    assert char_major(host, "mem") == 1
+    assert all(node >= 0 for node in cpu_nodes(host))
+
+
+@given(vendor=st.text(max_size=12), node=st.text(max_size=12))
+def test_whatever_sysfs_says_reading_it_does_not_fail(
+    tmp_path_factory: pytest.TempPathFactory, vendor: str, node: str
+) -> None:
+    root = tmp_path_factory.mktemp("root")
+    put_function(root, "0000:41:00.0", vendor=vendor, numa_node=node)
+    host = RealHost(str(root))
+
+    assert len(pci_functions(host, [NVIDIA])) <= 1
+    assert numa_of(host, "0000:41:00.0") is None
+
+
+def test_quantities_are_whole_base_units() -> None:
+    assert [quantity(text) for text in ("0", "512", "5k", "1Ki", "1.5Gi", "2e3")] == [
+        0,
+        512,
+        5000,
+        1024,
+        3 << 29,
+        2000,
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "k", "-1", "1.5", "1 Gi", "\N{ARABIC-INDIC DIGIT ONE}", "9E"])
+def test_what_is_no_quantity_is_refused(text: str) -> None:
+    if text == "9E":
+        text = "9.9E"
+    with pytest.raises(ModelError, match="is not a quantity") as caught:
+        quantity(text)
+
+    assert caught.value.remedy
+
+
+@given(st.text(max_size=24))
+def test_any_text_is_a_quantity_or_refused(text: str) -> None:
+    try:
+        amount = quantity(text)
+    except ModelError:
+        amount = 0
+
+    assert 0 <= amount < 1 << 63
+
+
+@given(st.integers(0, (1 << 63) - 1))
+def test_a_whole_number_is_itself(amount: int) -> None:
+    assert quantity(str(amount)) == amount

@@ -1,0 +1,64 @@
+from pathlib import Path
+
+import pytest
+
+from accelkit.core.errors import ConfigError
+from accelkit.core.real_host import RealHost
+from accelkit.testing.hosts import open_host
+from accelkit.testing.machine_host import MachineHost
+from accelkit.testing.simulate import simulate
+
+
+def test_a_record_makes_a_machine(here: str) -> None:
+    simulate("sim", None, 1, here)
+
+    assert isinstance(open_host(here), MachineHost)
+
+
+def test_any_other_directory_is_a_host_root(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/name").write_text("node\n")
+
+    host = open_host(str(tmp_path))
+
+    assert isinstance(host, RealHost)
+    assert host.read("/etc/name") == "node"
+    assert host.outside("/dev/x") == "/dev/x"
+
+
+def test_captures_are_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "capture.json").write_text("{}")
+
+    with pytest.raises(ConfigError, match="captures are not available in this version"):
+        open_host(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["none", "file"])
+def test_what_is_no_directory_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(ConfigError, match="is not a directory"):
+        open_host(str(tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["{", "[]", '{"format": "machine/9"}'],
+)
+def test_a_malformed_machine_is_refused_in_one_line(tmp_path: Path, content: str) -> None:
+    (tmp_path / "machine.json").write_text(content)
+
+    with pytest.raises(ConfigError) as caught:
+        open_host(str(tmp_path))
+
+    assert str(caught.value).startswith(f"{tmp_path}/machine.json: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_machine_of_an_unknown_vendor_is_refused(here: str) -> None:
+    simulate("sim", None, 1, here)
+    record = Path(here, "machine.json")
+    record.write_text(record.read_text().replace('"sim"', '"gone"'))
+
+    with pytest.raises(ConfigError, match="vendor gone: no installed plugin brings it"):
+        open_host(here)

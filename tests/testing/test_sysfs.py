@@ -1,0 +1,36 @@
+from accelkit.testing.machines import File, Link
+from accelkit.testing.sysfs import pci_function, pci_place
+from accelkit.testing.trees import gather
+
+
+def test_no_two_positions_have_one_place() -> None:
+    places = [pci_place(position, position, 256) for position in range(256)]
+
+    assert len({place.address for place in places}) == 256
+    assert not {p.address for p in places} & {bridge for p in places for bridge in p.above}
+
+
+def test_neighbours_share_a_switch_and_halves_a_numa_node() -> None:
+    places = [pci_place(8 + index, index, 4) for index in range(4)]
+
+    assert [p.root for p in places] == ["pci0000:40", "pci0000:40", "pci0000:50", "pci0000:50"]
+    assert places[0].above[:2] == places[1].above[:2]
+    assert places[0].above[2] != places[1].above[2]
+    assert [p.numa for p in places] == [0, 0, 1, 1]
+
+
+def test_a_function_without_driver_has_no_link_to_one() -> None:
+    place = pci_place(0, 0, 1)
+
+    tree = gather(pci_function(place, vendor=0x10DE, device=0x2330, pci_class=0x030200))
+
+    folder = f"/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:00.0/{place.address}"
+    assert tree == {
+        f"/sys/bus/pci/devices/{place.address}": Link(
+            path=f"/sys/bus/pci/devices/{place.address}", target=folder
+        ),
+        f"{folder}/class": File(path=f"{folder}/class", content="0x030200\n"),
+        f"{folder}/device": File(path=f"{folder}/device", content="0x2330\n"),
+        f"{folder}/numa_node": File(path=f"{folder}/numa_node", content="0\n"),
+        f"{folder}/vendor": File(path=f"{folder}/vendor", content="0x10de\n"),
+    }
