@@ -55,9 +55,9 @@ class Topology:
 
     def level(self, one: int, other: int) -> int:
         """The common ancestor; behind NVLinks it is hidden, and only affinities tell."""
-        word = self.words[one][other]
-        if word in BUS_WORDS:
-            return BUS_WORDS[word]
+        for word in (self.words[one][other], self.words[other][one]):
+            if word in BUS_WORDS:
+                return BUS_WORDS[word]
         mine, theirs = ((self.numa[i], self.cpus[i]) for i in (one, other))
         return NODE if mine == theirs else SYSTEM
 
@@ -141,7 +141,7 @@ def _places(topology: Topology, count: int) -> Iterator[PciPlace]:
         domain, bus = root // 8, root % 8 * 32
         numa = topology.numa[index]
         yield PciPlace(
-            address=f"{domain:04x}:{bus + 16 + index % 16:02x}:00.0",
+            address=f"{domain:04x}:{bus + 16 + index % 16:02x}:{index // 16:02x}.0",
             root=f"pci{domain:04x}:{bus:02x}",
             above=(
                 f"{domain:04x}:{bus:02x}:{switch % 32:02x}.0",

@@ -3,7 +3,6 @@
 The only module that knows pynvml, which is imported on the first call.
 """
 
-import ctypes
 import importlib.util
 import sys
 import threading
@@ -160,36 +159,29 @@ class Nvml:
 
     def _call(self, function: str, *arguments: object, **keywords: object) -> Answer:
         _thread.table = self._table
+        generation = self.generation
         called = getattr(self._binding, function, None)
         if called is None:  # an older pynvml
             raise NvmlError(function, facts.FUNCTION_NOT_FOUND)
         try:
             return called(*arguments, **keywords)
         except self._binding.NVMLError as error:
-            raise self._translated(function, int(error.value)) from None
+            value = int(error.value)
+            if value == facts.UNINITIALIZED:
+                self.drop(generation)
+            raise _translated(function, value) from None
         except UnicodeDecodeError as error:
             raise Rubbish(f"{function} answered no text", vendor="nvidia") from error
 
-    def _translated(self, function: str, value: int) -> SourceError:
-        if value == facts.UNINITIALIZED:
-            self.drop()
-        words = facts.ERRORS.get(value, "")
-        where = {"vendor": "nvidia", "operation": function}
-        if value == facts.VERSION_MISMATCH:
-            return StartOver(
-                f"{function}: {words}",
-                remedy="reload the kernel module or reboot, then restart the agent",
-                **where,
-            )
-        if value == facts.DRIVER_NOT_LOADED:
-            return DriverNotReady(f"{function}: {words}", remedy="modprobe nvidia", **where)
-        if value == facts.NO_PERMISSION:
-            return AccessDenied(f"{function}: {words}", remedy="run the agent as root", **where)
-        return NvmlError(function, value)
+    def drop(self, generation: int | None = None) -> None:
+        """End the session; the next call opens another.
 
-    def drop(self) -> None:
-        """End the session; the next call opens another."""
+        Args:
+            generation: Only if it is this one; None: whichever it is.
+        """
         with self._state:
+            if generation not in {None, self.generation}:
+                return  # somebody else has dropped it meanwhile
             inits, self._inits = self._inits, 0
             self.generation += 1
         for _ in range(inits):
@@ -209,11 +201,18 @@ class Nvml:
             raise NvmlError(structure, facts.FUNCTION_NOT_FOUND)
         return made()
 
-    def count(self, most: int) -> ctypes.c_uint:
-        """A counter for calls that fill arrays: room on the way in, use on the way out."""
-        return ctypes.c_uint(most)
 
-
-def address_of(handle: Handle) -> int | None:
-    """Where *handle* points: two handles are of one GPU when this is equal."""
-    return ctypes.cast(handle, ctypes.c_void_p).value
+def _translated(function: str, value: int) -> SourceError:
+    words = facts.ERRORS.get(value, "")
+    where = {"vendor": "nvidia", "operation": function}
+    if value == facts.VERSION_MISMATCH:
+        return StartOver(
+            f"{function}: {words}",
+            remedy="reload the kernel module or reboot, then restart the agent",
+            **where,
+        )
+    if value == facts.DRIVER_NOT_LOADED:
+        return DriverNotReady(f"{function}: {words}", remedy="modprobe nvidia", **where)
+    if value == facts.NO_PERMISSION:
+        return AccessDenied(f"{function}: {words}", remedy="run the agent as root", **where)
+    return NvmlError(function, value)

@@ -7,20 +7,33 @@ import attrs
 
 from accelkit import (
     Access,
+    Condition,
     Device,
     Edits,
+    Event,
+    Evidence,
+    Finding,
     Grant,
+    Holding,
     Host,
     Link,
+    PciFunction,
     PciMatch,
+    Signal,
     Signals,
+    SupportsDiagnosis,
+    SupportsEvents,
+    SupportsHealth,
+    SupportsHolders,
     SupportsLinks,
+    SupportsSignals,
     Unreadable,
     Vendor,
     Version,
     pci_functions,
 )
-from accelkit.vendors.nvidia import discovery, edits, facts, links
+from accelkit.vendors.nvidia import diagnosis, discovery, edits, facts, health, holders, links, xid
+from accelkit.vendors.nvidia.listening import Ear
 from accelkit.vendors.nvidia.nvml import Nvml
 from accelkit.vendors.nvidia.patience import Patience
 from accelkit.vendors.nvidia.reading import read_driver
@@ -39,7 +52,15 @@ class NvidiaOptions:
     """XIDs that are never shown."""
 
 
-class Nvidia(Vendor, SupportsLinks):
+class Nvidia(
+    Vendor,
+    SupportsHealth,
+    SupportsEvents,
+    SupportsSignals,
+    SupportsLinks,
+    SupportsHolders,
+    SupportsDiagnosis,
+):
     """GPUs and MIG instances, through NVML."""
 
     name = "nvidia"
@@ -75,6 +96,8 @@ class Nvidia(Vendor, SupportsLinks):
         self._chosen = options
         self._sessions: dict[Host, Nvml] = {}
         self._patience = Patience()
+        self._fading = health.Fading()
+        self._ear = Ear()
 
     def discover(self, host: Host) -> Iterator[Device | Unreadable]:
         if (platform := discovery.unsupported_platform(host)) is not None:
@@ -82,7 +105,7 @@ class Nvidia(Vendor, SupportsLinks):
             return
         functions = {
             f.address: f
-            for f in pci_functions(host, self.hardware)
+            for f in self._functions(host)
             if discovery.bound_to(f) not in discovery.FOREIGN_DRIVERS
         }
         if functions:
@@ -90,8 +113,31 @@ class Nvidia(Vendor, SupportsLinks):
                 self, host, functions, lambda: self.nvml(host), self._patience
             )
 
+    def conditions(
+        self, host: Host, device: Device, evidence: tuple[Evidence, ...]
+    ) -> Iterable[Condition]:
+        return health.read_conditions(
+            self.nvml(host), device, evidence, self._fading, self._chosen.ignore_xids
+        )
+
+    def listen(self, host: Host, timeout_s: float) -> Iterable[Event]:
+        return self._ear.listen(self.nvml(host), timeout_s)
+
+    def interpret(self, signal: Signal) -> Iterator[Event]:
+        if (heard := xid.heard_in(signal.text)) is not None:
+            address, number = heard
+            yield Event(subject=address, code=xid.code_of(number), source="kernel")
+
     def links(self, host: Host, devices: tuple[Device, ...]) -> Iterable[Link]:
         return links.read_links(self.nvml(host), devices)
+
+    def holders(self, host: Host, devices: tuple[Device, ...]) -> Iterable[Holding]:
+        return holders.read_holders(self.nvml(host), devices)
+
+    def diagnose(self, host: Host) -> Iterable[Finding]:
+        return diagnosis.diagnose(
+            host, self._functions(host), lambda: self.nvml(host), self._chosen.driver_root
+        )
 
     def edits(self, host: Host, grant: Grant) -> Edits:
         return edits.make_edits(host, grant, self._chosen.driver_root)
@@ -102,9 +148,13 @@ class Nvidia(Vendor, SupportsLinks):
         return {"driver": driver.text, "nvml": driver.library, **cuda}
 
     def close(self) -> None:
+        self._ear.close()
         while self._sessions:
             _, nvml = self._sessions.popitem()
             nvml.drop()
+
+    def _functions(self, host: Host) -> tuple[PciFunction, ...]:
+        return pci_functions(host, self.hardware)
 
     def nvml(self, host: Host) -> Nvml:
         """The session of *host*; the library is loaded by the first call."""

@@ -1,5 +1,6 @@
 """XID errors: what each of them asks for. Not here: how they are heard."""
 
+import re
 from collections.abc import Iterator
 from enum import StrEnum
 from types import MappingProxyType
@@ -88,3 +89,31 @@ _FAULTS = {
 def fault_of(number: int) -> Fault:
     """What XID *number* asks for; one that nobody has described asks to be looked into."""
     return _FAULTS.get(number, Fault(action=Action.LOOK, severity=Severity.DEGRADED))
+
+
+_CODE = re.compile(r"xid-(\d{1,5})")
+_LINE = re.compile(r"NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (\d{1,5}),")
+
+
+def code_of(number: int) -> str:
+    """The event's code."""
+    return f"xid-{number}"
+
+
+def number_of(code: str) -> int | None:
+    """The XID in an event's code; None: it is another event."""
+    found = _CODE.fullmatch(code)
+    return None if found is None else int(found[1])
+
+
+def heard_in(line: str) -> tuple[str, int] | None:
+    """PCI address and XID in a line of the kernel log; None: it is about something else.
+
+    Source:
+        NVIDIA XID errors guide, "Working with Xid Errors": ``NVRM: Xid (PCI:0000:3b:00): 79, ...``
+    """
+    found = _LINE.search(line)
+    if found is None:
+        return None
+    where = found[1].lower()
+    return where if "." in where else f"{where}.0", int(found[2])

@@ -1,0 +1,167 @@
+"""What keeps GPUs from being served, in words. Reads only; works without the driver."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from accelkit import (
+    DriverNotReady,
+    Finding,
+    Host,
+    LibraryMissing,
+    MissingParts,
+    PciFunction,
+    SourceError,
+    StartOver,
+)
+from accelkit.vendors.nvidia import edits, nodes
+from accelkit.vendors.nvidia.discovery import FOREIGN_DRIVERS, bound_to, unsupported_platform
+from accelkit.vendors.nvidia.nvml import Nvml
+from accelkit.vendors.nvidia.reading import count_gpus
+
+_OTHERS = 0o006
+
+
+def diagnose(
+    host: Host,
+    functions: Sequence[PciFunction],
+    session: Callable[[], Nvml],
+    driver_root: str,
+) -> Iterator[Finding]:
+    """All that is wrong, the cause before what follows from it."""
+    if (platform := unsupported_platform(host)) is not None:
+        yield Finding(
+            symptom="no GPU is offered",
+            suspect="platform",
+            proof=platform.reason,
+            remedy=platform.remedy,
+            sure=True,
+        )
+        return
+    if not functions:
+        yield Finding(
+            symptom="no GPU is offered",
+            suspect="hardware",
+            proof="no PCI function of vendor 0x10de and class 0x0300 or 0x0302 is in sysfs",
+            remedy="check that the node has a GPU and that the agent sees the host's /sys",
+        )
+        return
+    yield from _binding(functions)
+    if edits.loaded_version(host) is None:
+        yield Finding(
+            symptom="no GPU is offered",
+            suspect="the nvidia kernel module",
+            proof="/sys/module/nvidia/version is not there",
+            remedy="modprobe nvidia; see dmesg for the reason if that fails",
+            sure=True,
+        )
+        return
+    yield from _files(host, driver_root)
+    yield from _nodes(host)
+    yield from _library(session, len(functions))
+
+
+def _binding(functions: Sequence[PciFunction]) -> Iterator[Finding]:
+    for function in functions:
+        driver = bound_to(function)
+        if driver == "nvidia" or driver is None:
+            continue
+        wanted = driver in FOREIGN_DRIVERS
+        yield Finding(
+            symptom=f"GPU {function.address} is not offered",
+            suspect=driver,
+            proof=f"{function.path('driver')} leads to {driver}",
+            remedy="bind it to nvidia, unless a virtual machine is to have it"
+            if wanted
+            else f"blacklist {driver} and reboot",
+            sure=not wanted,
+        )
+
+
+def _files(host: Host, driver_root: str) -> Iterator[Finding]:
+    try:
+        edits.find_driver(host, driver_root)
+    except MissingParts as error:
+        yield Finding(
+            symptom="containers cannot get the driver's files",
+            suspect="driver libraries",
+            proof=str(error),
+            remedy=error.remedy,
+            sure=True,
+        )
+
+
+def _nodes(host: Host) -> Iterator[Finding]:
+    wanted = [*nodes.CONTROL]
+    wanted += [f"/dev/{n}" for n in host.names("/dev") if n[:6] == "nvidia" and n[6:].isdecimal()]
+    for path in wanted:
+        found = host.stat(path)
+        if found is None:
+            yield Finding(
+                symptom="containers cannot use GPUs",
+                suspect="device files",
+                proof=f"{path} is not there",
+                remedy="nvidia-modprobe -u -c 0, or nvidia-smi, makes it",
+                sure=True,
+            )
+        elif found.mode & _OTHERS != _OTHERS:
+            yield Finding(
+                symptom="containers that do not run as root cannot use GPUs",
+                suspect="permissions",
+                proof=f"{path} has mode {found.mode:o}",
+                remedy="set NVreg_DeviceFileMode=0666, or run the containers with the group of it",
+            )
+
+
+def _library(session: Callable[[], Nvml], functions: int) -> Iterator[Finding]:
+    try:
+        nvml = session()
+        listed = count_gpus(nvml)
+        yield from _persistence(nvml, listed)
+    except StartOver as error:
+        yield _failing("driver and library have different versions", error)
+        return
+    except LibraryMissing as error:
+        yield _failing("NVML", error)
+        return
+    except (DriverNotReady, SourceError) as error:
+        yield _failing("the driver", error)
+        return
+    if listed < functions:
+        yield Finding(
+            symptom="GPUs are missing",
+            suspect="some GPUs",
+            proof=f"{functions} are in sysfs, the driver lists {listed}",
+            remedy="see dmesg for NVRM messages; a GPU that fell off the bus needs a reboot",
+        )
+
+
+def _failing(suspect: str, error: SourceError) -> Finding:
+    return Finding(
+        symptom="no GPU is offered",
+        suspect=suspect,
+        proof=str(error),
+        remedy=error.remedy or "see dmesg for NVRM messages",
+        sure=True,
+    )
+
+
+def _persistence(nvml: Nvml, listed: int) -> Iterator[Finding]:
+    off = 0
+    for index in range(listed):
+        try:
+            handle = nvml.ask("nvmlDeviceGetHandleByIndex", index)
+            off += nvml.maybe("nvmlDeviceGetPersistenceMode", handle) == 0
+        except SourceError as error:
+            yield Finding(
+                symptom="a GPU is missing",
+                suspect=f"the GPU with index {index}",
+                proof=str(error),
+                remedy=error.remedy or "see dmesg for NVRM messages",
+                sure=True,
+            )
+    if off:
+        yield Finding(
+            symptom="programs start slowly and error counts vanish",
+            suspect="persistence mode",
+            proof=f"it is off on {off} of {listed} GPUs",
+            remedy="run nvidia-persistenced",
+        )

@@ -1,0 +1,196 @@
+"""What is wrong with a GPU now. Not here: how events are heard, and what XIDs mean."""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from types import MappingProxyType
+
+from accelkit import Condition, Device, Evidence, Scope, Severity
+from accelkit.vendors.nvidia import facts, xid
+from accelkit.vendors.nvidia.devices import uuid_of
+from accelkit.vendors.nvidia.fabric import read_fabric
+from accelkit.vendors.nvidia.links import read_ports
+from accelkit.vendors.nvidia.nvml import Handle, Nvml, NvmlError
+from accelkit.vendors.nvidia.reading import read_field
+
+CONDITIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "gpu-lost": "The driver has lost the GPU; it is back after a reset or a reboot.",
+        "needs-reset": "The driver asks for a reset of the GPU.",
+        "needs-reboot": "The driver asks for a reboot of the node.",
+        "drain-p2p": "The driver asks to end all use of the GPU together with others.",
+        "imex-domain": "The driver asks to recover the domain of nodes that the GPU is in.",
+        "row-remap-failed": "No spare rows are left for defective memory.",
+        "row-remap-pending": "Defective memory will be replaced by the next reset.",
+        "page-retirement-pending": "Defective memory will be taken out by the next reset.",
+        "ecc-uncorrected": "Memory errors that could not be corrected since the driver was loaded.",
+        "thermal-slowdown": "The hardware runs slower because it is too hot.",
+        "power-brake": "The hardware runs slower because of its power supply.",
+        "hardware-slowdown": "The hardware runs slower, and does not say why.",
+        "software-thermal": "The driver lowers clocks to keep the temperature down.",
+        "fabric-not-ready": "The GPU has not joined its NVLink fabric.",
+        "fabric-degraded": "The NVLink fabric lacks bandwidth or routes.",
+        "fabric-misconfigured": "The GPU is in no partition of its NVLink fabric.",
+        "nvlink-down": "Some NVLinks of a GPU that has them all do not work.",
+        "mig-pending": "Another MIG mode is set, and comes with the next reset.",
+        "xid-*": "The driver has reported this XID since boot.",
+    }
+)
+"""Codes of all conditions, each with what it means. Events have their own, see xid.EVENTS."""
+
+FADE_S = 600.0
+"""How long an event that asks for nothing more stays visible."""
+
+_ACTIONS = MappingProxyType(
+    {
+        1: ("needs-reset", Severity.FATAL, Scope.TREE),
+        2: ("needs-reboot", Severity.FATAL, Scope.TREE),
+        3: ("drain-p2p", Severity.DEGRADED, Scope.DEVICE),
+        4: ("needs-reset", Severity.FATAL, Scope.TREE),
+        5: ("imex-domain", Severity.DEGRADED, Scope.DEVICE),
+        6: ("needs-reset", Severity.FATAL, Scope.TREE),
+        7: ("needs-reboot", Severity.FATAL, Scope.TREE),
+    }
+)
+"""Source: nvml.h, nvmlDeviceGpuRecoveryAction_t; 6 and 7 since driver 615."""
+_UNCORRECTED, _VOLATILE = 1, 0  # nvml.h, nvmlMemoryErrorType_t and nvmlEccCounterType_t
+
+
+class Fading:
+    """Remembers since when this process knows of each event, to forget the harmless ones."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._heard: dict[tuple[str, str], tuple[int, float]] = {}
+
+    def is_over(self, evidence: Evidence) -> bool:
+        """Whether *evidence* has not grown for a while."""
+        key = (evidence.subject, evidence.code)
+        count, since = self._heard.get(key, (0, 0.0))
+        if count != evidence.count:
+            self._heard[key] = (evidence.count, self._clock())
+            return False
+        return self._clock() - since > FADE_S
+
+
+def read_conditions(
+    nvml: Nvml,
+    device: Device,
+    evidence: tuple[Evidence, ...],
+    fading: Fading,
+    ignored: Collection[int],
+) -> Iterator[Condition]:
+    """What is wrong with *device*; of a partition only what is its own.
+
+    Raises:
+        SourceError: The GPU could not be asked.
+    """
+    uuid = device.handle or uuid_of(device.root.name)
+    try:
+        handle = nvml.ask("nvmlDeviceGetHandleByUUID", uuid)
+        asked = 0 if device.parent is not None else _asked_for(nvml, handle)
+        if device.parent is None:
+            yield from _of_gpu(nvml, handle, asked)
+    except NvmlError as error:
+        if error.value not in {facts.GPU_IS_LOST, facts.RESET_REQUIRED}:
+            raise
+        if device.parent is None:
+            code = "gpu-lost" if error.value == facts.GPU_IS_LOST else "needs-reset"
+            yield _condition(code, Severity.FATAL, Scope.TREE, str(error))
+        asked = None
+    own = device.aliases | {device.id.name} | ({""} if device.parent is None else set())
+    told: dict[str, Condition] = {}
+    for event in evidence:
+        # The same XID may have been heard from the library and from the kernel log.
+        if event.subject in own and event.code not in told:
+            for condition in _of_event(event, asked, fading, ignored):
+                told[condition.code] = condition
+    yield from told.values()
+
+
+def _condition(
+    code: str, severity: Severity, scope: Scope = Scope.DEVICE, message: str = ""
+) -> Condition:
+    return Condition(
+        code=code, severity=severity, scope=scope, message=message or CONDITIONS.get(code, "")
+    )
+
+
+def _asked_for(nvml: Nvml, handle: Handle) -> int | None:
+    """The driver's recovery action, 0 for none; None: this driver does not say."""
+    return read_field(nvml, handle, facts.RECOVERY_ACTION)
+
+
+def _of_gpu(nvml: Nvml, handle: Handle, asked: int | None) -> Iterator[Condition]:
+    if asked is not None and asked in _ACTIONS:
+        code, severity, scope = _ACTIONS[asked]
+        yield _condition(code, severity, scope, f"{CONDITIONS[code]} (recovery action {asked})")
+    yield from _memory(nvml, handle)
+    yield from _clocks(nvml, handle)
+    yield from _fabric(nvml, handle)
+    mode = nvml.maybe("nvmlDeviceGetMigMode", handle)
+    if mode is not None and mode[0] != mode[1]:
+        yield _condition("mig-pending", Severity.INFO)
+
+
+def _memory(nvml: Nvml, handle: Handle) -> Iterator[Condition]:
+    rows = nvml.maybe("nvmlDeviceGetRemappedRows", handle)
+    if rows is not None and rows[3]:
+        yield _condition("row-remap-failed", Severity.FATAL, Scope.TREE)
+    if rows is not None and rows[2]:
+        yield _condition("row-remap-pending", Severity.DEGRADED)
+    if rows is None and nvml.maybe("nvmlDeviceGetRetiredPagesPendingStatus", handle):
+        yield _condition("page-retirement-pending", Severity.DEGRADED)
+    errors = nvml.maybe("nvmlDeviceGetTotalEccErrors", handle, _UNCORRECTED, _VOLATILE)
+    if errors:
+        yield _condition("ecc-uncorrected", Severity.DEGRADED, message=f"{errors} since loading")
+
+
+def _clocks(nvml: Nvml, handle: Handle) -> Iterator[Condition]:
+    reasons = nvml.maybe("nvmlDeviceGetCurrentClocksEventReasons", handle)
+    if reasons is None:
+        reasons = nvml.maybe("nvmlDeviceGetCurrentClocksThrottleReasons", handle) or 0
+    if reasons & facts.HARDWARE_THERMAL:
+        yield _condition("thermal-slowdown", Severity.DEGRADED)
+    if reasons & facts.POWER_BRAKE:
+        yield _condition("power-brake", Severity.DEGRADED)
+    if reasons & facts.HARDWARE_SLOWDOWN and not reasons & (
+        facts.HARDWARE_THERMAL | facts.POWER_BRAKE
+    ):
+        yield _condition("hardware-slowdown", Severity.DEGRADED)
+    if reasons & facts.SOFTWARE_THERMAL:
+        yield _condition("software-thermal", Severity.INFO)
+
+
+def _fabric(nvml: Nvml, handle: Handle) -> Iterator[Condition]:
+    fabric = read_fabric(nvml, handle)
+    if fabric is not None and not fabric.ready:
+        state = facts.FABRIC_STATES.get(fabric.state, "failed")
+        yield _condition("fabric-not-ready", Severity.FATAL, message=f"joining {state}")
+    if fabric is not None and fabric.slow:
+        yield _condition("fabric-degraded", Severity.DEGRADED)
+    if fabric is not None and fabric.misconfigured:
+        text = f"{CONDITIONS['fabric-misconfigured']} (reason {fabric.misconfigured})"
+        yield _condition("fabric-misconfigured", Severity.DEGRADED, message=text)
+    ports = read_ports(nvml, handle)
+    # Cards with bridges have links that lead nowhere; behind switches all must work.
+    if ports.switched and ports.dark:
+        total = ports.switched + ports.dark
+        yield _condition("nvlink-down", Severity.DEGRADED, message=f"{ports.dark} of {total}")
+
+
+def _of_event(
+    event: Evidence, asked: int | None, fading: Fading, ignored: Collection[int]
+) -> Iterator[Condition]:
+    number = xid.number_of(event.code)
+    if number is None or number in ignored:
+        return
+    fault = xid.fault_of(number)
+    severity, scope = fault.severity, Scope.DEVICE
+    if fault.action in {xid.Action.RESET, xid.Action.REBOOT}:
+        # The driver knows best what is still to be done; a fault that is mended is only told.
+        severity = Severity.DEGRADED if asked == 0 else Severity.FATAL
+        scope = Scope.TREE
+    elif fading.is_over(event):
+        return
+    times = "" if event.count == 1 else f", {event.count} times"
+    yield _condition(event.code, severity, scope, f"XID {number}{times}: {fault.action}")

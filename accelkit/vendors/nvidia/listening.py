@@ -1,0 +1,118 @@
+"""Events that NVML delivers once. Not here: what is made of them."""
+
+import threading
+from collections.abc import Iterator
+
+from accelkit import Event, FrozenMap, SourceError
+from accelkit.vendors.nvidia import facts, xid
+from accelkit.vendors.nvidia.mig import mig_device_of
+from accelkit.vendors.nvidia.nvml import Answer, Handle, Nvml, NvmlError, Rubbish
+from accelkit.vendors.nvidia.reading import count_gpus, number, read_uuid
+
+_WANTED = xid.XID_EVENT | sum(xid.EVENTS)
+_NO_INSTANCE = 0xFFFFFFFF  # nvml.h, nvmlEventData_t
+_MOST_AT_ONCE = 64
+_MOST_XID = 99_999
+
+
+class Ear:
+    """Listens to all GPUs of a host; belongs to one thread."""
+
+    def __init__(self) -> None:
+        self._events: Handle | None = None
+        self._heard_of: tuple[int, int] | None = None
+        self._idle = threading.Event()
+
+    def listen(self, nvml: Nvml, timeout_s: float) -> Iterator[Event]:
+        """What came within *timeout_s*.
+
+        Raises:
+            SourceError: Waiting failed; the next call registers again.
+        """
+        try:
+            if not self._registered(nvml):
+                self._idle.wait(timeout_s)  # no GPU that tells anything
+                self._idle.clear()
+                return
+            yield from self._wait(nvml, timeout_s)
+        except SourceError:
+            self._forget(nvml)
+            raise
+
+    def close(self) -> None:
+        """End a wait that has nothing to wait for."""
+        self._idle.set()
+
+    def _registered(self, nvml: Nvml) -> bool:
+        present = (nvml.generation, count_gpus(nvml))
+        if self._heard_of != present:
+            self._forget(nvml)
+            self._register(nvml, present[1])
+            self._heard_of = (nvml.generation, present[1])
+        return self._events is not None
+
+    def _register(self, nvml: Nvml, gpus: int) -> None:
+        events = nvml.ask("nvmlEventSetCreate")
+        listening = sum(_register_one(nvml, index, events) for index in range(gpus))
+        if listening:
+            self._events = events
+        else:
+            nvml.maybe("nvmlEventSetFree", events)
+
+    def _forget(self, nvml: Nvml) -> None:
+        events, self._events, known = self._events, None, self._heard_of
+        self._heard_of = None
+        if events is None or known is None or known[0] != nvml.generation:
+            return  # it went with its session
+        try:
+            nvml.ask("nvmlEventSetFree", events)
+        except SourceError:  # the session that it was made in is gone
+            return
+
+    def _wait(self, nvml: Nvml, timeout_s: float) -> Iterator[Event]:
+        wait_ms = int(timeout_s * 1000)
+        for _ in range(_MOST_AT_ONCE):
+            try:
+                data = nvml.ask("nvmlEventSetWait", self._events, wait_ms)
+            except NvmlError as error:
+                if error.value == facts.TIMEOUT:
+                    return
+                raise
+            yield from _event(nvml, data)
+            wait_ms = 0  # take what else is there, then answer
+
+
+def _register_one(nvml: Nvml, index: int, events: Handle) -> bool:
+    """Whether the GPU at *index* will be heard; a sick one costs only itself."""
+    try:
+        handle = nvml.ask("nvmlDeviceGetHandleByIndex", index)
+        kinds = nvml.maybe("nvmlDeviceGetSupportedEventTypes", handle) or 0
+        if kinds & _WANTED:
+            nvml.ask("nvmlDeviceRegisterEvents", handle, kinds & _WANTED, events)
+    except SourceError:
+        return False
+    return bool(kinds & _WANTED)
+
+
+def _event(nvml: Nvml, data: Answer) -> Iterator[Event]:
+    if data.eventType == xid.XID_EVENT:
+        code = xid.code_of(number(data.eventData, "an XID", _MOST_XID))
+    elif data.eventType in xid.EVENTS:
+        code = xid.EVENTS[data.eventType]
+    else:
+        raise Rubbish(f"an event has type {data.eventType}", vendor="nvidia")
+    gi, ci = data.gpuInstanceId, data.computeInstanceId
+    told = {} if gi == _NO_INSTANCE else {"gpu-instance": str(gi), "compute-instance": str(ci)}
+    yield Event(
+        subject=_subject(nvml, data.device, gi, ci), code=code, source="nvml", data=FrozenMap(told)
+    )
+
+
+def _subject(nvml: Nvml, handle: Handle, gi: int, ci: int) -> str | None:
+    """The MIG device that had it, else the GPU, else nobody: then it is about all."""
+    try:
+        uuid = read_uuid(nvml, handle)
+        part = None if gi == _NO_INSTANCE else mig_device_of(nvml, handle, gi, ci)
+    except SourceError:
+        return None
+    return part or uuid
