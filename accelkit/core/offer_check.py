@@ -66,7 +66,10 @@ def _resource(template: str, path: str) -> Found:
         rendered += text
         if placeholder is None:
             continue
-        if placeholder not in _PLACEHOLDERS or spec or conversion:
+        if spec or conversion:
+            yield path, f"{{{placeholder}}} takes no format"
+            return
+        if placeholder not in _PLACEHOLDERS:
             hint = did_you_mean(placeholder, _PLACEHOLDERS)
             words = " ".join(f"{{{p}}}" for p in _PLACEHOLDERS)
             yield path, f"unknown placeholder {{{placeholder}}}{hint}; there are {words}"

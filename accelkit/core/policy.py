@@ -5,8 +5,11 @@ from enum import StrEnum
 
 import attrs
 
-from accelkit.core.units import Bytes, Seconds
+from accelkit.core import units
 from accelkit.core.values import Enforcement, FrozenMap, Severity, freeze
+
+Bytes = units.Bytes
+Seconds = units.Seconds
 
 ONE_OR_MORE = {"lenient": True}
 """Metadata of fields where one alternative may stand without its list."""
