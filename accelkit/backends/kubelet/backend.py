@@ -1,0 +1,88 @@
+"""The kubelet backend: its document, and its service while this instance leads.
+
+Loads gRPC when it serves, not before. Not here: how one resource is served.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import ClassVar
+
+from accelkit.backends.kubelet.document import BACKEND, Document, catalog_of, document, fit
+from accelkit.backends.kubelet.settings import Patience, Settings, Way
+from accelkit.core.backend import BackendStatus, NodePort
+from accelkit.core.pci import cpu_nodes
+from accelkit.core.policy import Policy
+from accelkit.core.real_host import RealHost
+from accelkit.core.view import View
+
+
+class KubeletBackend:
+    """Lists devices as resources, and hands them out.
+
+    Args:
+        settings: Where the kubelet is, and how to make ourselves known.
+    """
+
+    name: ClassVar[str] = BACKEND
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._way = Way(settings.register)
+
+    def render(self, view: View) -> Document:
+        """The list of each resource, by name; what the kubelet cannot take is left out."""
+        return document(fit(catalog_of(view, self._settings.numa_nodes), view))
+
+    async def serve(self, node: NodePort) -> None:
+        """Serve while this instance leads: there is one registrant of a name on a node.
+
+        Raises:
+            ExceptionGroup: Of what nobody foresaw.
+        """
+        from accelkit.backends.kubelet.serving import Term  # noqa: PLC0415 - loads gRPC
+
+        while True:
+            if not node.leading.now:
+                node.report(BackendStatus(backend=BACKEND, detail="another instance leads"))
+            await node.leading.wait()
+            await _while_leading(node, Term(node, self._settings, self._way).run())
+
+
+async def _while_leading(node: NodePort, term: Coroutine[object, object, None]) -> None:
+    work = asyncio.create_task(term)
+    lost = asyncio.create_task(_not_leading(node))
+    try:
+        await asyncio.wait((work, lost), return_when=asyncio.FIRST_COMPLETED)
+        if work.done():
+            await work
+    finally:
+        work.cancel()
+        lost.cancel()
+        await asyncio.gather(work, lost, return_exceptions=True)
+
+
+async def _not_leading(node: NodePort) -> None:
+    while node.leading.now:
+        await node.leading.changed()
+
+
+def create(policy: Policy, patience: Patience = Patience()) -> KubeletBackend:  # noqa: B008 - a frozen value
+    """The backend that *policy* describes.
+
+    Args:
+        policy: Of the node.
+        patience: How long things may take.
+    """
+    told = policy.backends.kubelet
+    return KubeletBackend(
+        Settings(
+            plugins=Path(told.directory or f"{policy.paths.kubelet}/device-plugins"),
+            registry=Path(policy.paths.plugins_registry),
+            pod_resources=Path(policy.paths.pod_resources_socket),
+            cdi=Path(policy.paths.cdi),
+            register=told.register,
+            numa_nodes=frozenset(cpu_nodes(RealHost(policy.paths.host))),
+            patience=patience,
+        )
+    )
