@@ -11,19 +11,19 @@ import attrs
 from accelkit.agent import figures, loops
 from accelkit.agent.admission import Pending
 from accelkit.agent.endpoints import Answers
-from accelkit.agent.http import HttpServer, address, reason
 from accelkit.agent.knowledge import Knowledge
 from accelkit.agent.leader import Lease, prepare_run_directory
+from accelkit.agent.listening import Listening
 from accelkit.agent.metrics import Metrics
-from accelkit.agent.port import Port, Shared
+from accelkit.agent.port import Shared
 from accelkit.agent.problems import Problems
-from accelkit.agent.signals import Bell, within
+from accelkit.agent.renewal import Renewal
+from accelkit.agent.running import Backends
+from accelkit.agent.signals import Bell
 from accelkit.agent.sources import Source
 from accelkit.agent.store import Switch
-from accelkit.agent.supervisor import supervise
-from accelkit.core.backend import Backend, BackendFactory
+from accelkit.core.backend import BackendFactory
 from accelkit.core.clock import Clock
-from accelkit.core.errors import ConfigError
 from accelkit.core.host import Host
 from accelkit.core.model import Problem
 from accelkit.core.policy import Policy
@@ -35,15 +35,6 @@ TICK_S = 0.5
 """A follower leads within two of them."""
 HANG_S = 10.0
 """A loop that did not turn for so long hangs."""
-REBIND_S = 5.0
-"""Between two tries to have a port that somebody else has."""
-END_BACKENDS_S = 6.0
-"""How long backends may take to end their streams."""
-SOCKET = "agent.sock"
-_OURS = "agent"
-
-RESTART_ONLY = ("paths", "vendors", "backends", "kube", "http", "logging")
-"""Blocks of the policy that are read at start alone."""
 
 
 @attrs.frozen(kw_only=True)
@@ -54,7 +45,7 @@ class Parts:
     policy: Policy
     vendors: tuple[Vendor, ...]
     backends: Mapping[str, BackendFactory] = attrs.field(factory=dict)
-    """By name, those that no offer uses among them."""
+    """By name; those that no offer goes through are not started."""
     host: Host
     clock: Clock
     version: str = ""
@@ -64,73 +55,57 @@ class Parts:
     read_policy: Callable[[], Policy] | None = None
     """Reads the policy again; raises ConfigError."""
     policy_file: Path | None = None
-    """Read again when it changes."""
+    """The policy is read again when it changes."""
     load_failures: tuple[str, ...] = ()
     """Plugins that could not be loaded."""
 
 
-@attrs.define
-class _Backend:
-    """A backend that was started."""
-
-    factory: BackendFactory
-    port: Port
-    task: asyncio.Task[None] | None = None
-    served: Backend[object] | None = None
-
-
 class Agent:
-    """Runs until it is told to end.
+    """Reads vendors, publishes views and lets backends serve them, until it is told to end.
 
     Raises:
         ConfigError: It cannot start as the policy says; nothing is running then.
     """
 
     def __init__(self, parts: Parts) -> None:
+        directory = Path(parts.policy.paths.run)
         self._parts = parts
         self._clock = parts.clock
-        self._directory = Path(parts.policy.paths.run)
-        self._listen = _address(parts.policy)
-        prepare_run_directory(self._directory)
         self._metrics = Metrics()
         self._problems = Problems(parts.clock.now)
-        sources = [self._source(vendor) for vendor in parts.vendors]
-        pending = Pending(parts.clock)
+        self._pending = Pending(parts.clock)
         self._knowledge = Knowledge(
-            parts.node, parts.boot, parts.policy, sources, pending, parts.clock
+            parts.node,
+            parts.boot,
+            parts.policy,
+            [self._source(vendor) for vendor in parts.vendors],
+            self._pending,
+            parts.clock,
         )
         self._knowledge.holders_known = parts.holdings is None
-        self._lease = Lease(self._directory)
-        self._shared = Shared(
-            node=parts.node,
-            paths=parts.policy.paths,
-            clock=parts.clock,
-            meter=self._metrics,
-            store=self._knowledge.store,
-            leading=Switch(),
-            closing=Switch(),
-            answered=self._knowledge.answered,
-            problems=self._problems,
-            pending=pending,
-            sources=self._knowledge.sources,
-            holdings=Bell(),
+        self._shared = self._port_parts()
+        self._backends = Backends(parts.backends, self._shared)
+        self._listening = Listening(
+            parts.policy.http.listen, directory, self._answers(), self._problems, parts.clock
         )
-        self._backends: dict[str, _Backend] = {}
+        self._renewal = Renewal(
+            parts.read_policy,
+            parts.policy_file,
+            self._knowledge,
+            self._backends,
+            self._problems,
+            self._metrics,
+        )
         self._reload = Bell()
         self._turned = parts.clock.monotonic()
         self._shown = -1
-        answers = Answers(
-            live=self.live,
-            why_not_ready=self.why_not_ready,
-            metrics=self._metrics,
-            view=lambda: self._knowledge.store.view,
-            problems=self.problems,
-            backends=lambda: {n: b.served for n, b in self._backends.items() if b.served},
-        )
-        self._tcp = HttpServer(answers.public)
-        self._local = HttpServer(answers.local)
-        self.port: int | None = None
-        """Where probes and metrics are served; None: nowhere (yet)."""
+        prepare_run_directory(directory)
+        self._lease = Lease(directory)
+
+    @property
+    def port(self) -> int | None:
+        """Where probes and metrics are served; None: nowhere, or not yet."""
+        return self._listening.port
 
     async def run(self) -> None:
         """Serve until *stop*; then end streams and unlink sockets.
@@ -139,11 +114,9 @@ class Agent:
             ExceptionGroup: A loop broke; everything that could be ended was.
         """
         self._describe()
-        self._shared.leading.set(self._lease.check())
         try:
-            if self._shared.leading.now:
-                await self._serve_local()
-            self._start_backends(self._parts.policy)
+            await self._lead()
+            self._backends.start(self._parts.policy)
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(loop) for loop in self._loops()]
                 log.info("agent started", extra={"node": self._parts.node})
@@ -160,7 +133,7 @@ class Agent:
 
     def reload(self) -> None:
         """Read the policy again, soon."""
-        self._reload.ring(urgent=True)
+        self._reload.ring()
 
     def live(self) -> bool:
         """Whether the loop turned lately."""
@@ -169,53 +142,41 @@ class Agent:
     def why_not_ready(self) -> tuple[str, ...]:
         """Why the agent is not ready, a sentence each; empty when it is.
 
-        Ready is the agent, not the node: a vendor that failed has been heard, too.
+        Ready is the agent, not the node: a vendor that failed has been heard, too, and a follower
+        is ready while somebody leads.
         """
-        return tuple(self._reasons())
+        if self._shared.closing.now:
+            return ("the agent ends",)
+        unheard = tuple(
+            f"vendor {source.name} has not answered yet"
+            for source in self._knowledge.sources.values()
+            if source.report is None
+        )
+        if self._shared.leading.now:
+            return (*unheard, *self._backends.why_not_up(self._knowledge.policy))
+        nobody = () if self._lease.elsewhere else ("nobody leads: the leader lock cannot be had",)
+        return (*unheard, *nobody)
 
     def problems(self) -> tuple[Problem, ...]:
         """Everything that keeps the agent, its backends or its vendors from their work."""
         return (*self._knowledge.problems, *self._problems.all)
 
     def dump(self) -> None:
-        """Log what runs: tasks, lanes, and how old things are."""
+        """Log what runs: tasks, lanes, and how old the view is."""
         for task in asyncio.all_tasks():
-            log.info("task", extra={"task": task.get_name(), "at": repr(task.get_coro())})
+            log.info("task", extra={"task": task.get_name(), "what": repr(task.get_coro())})
         for source in self._knowledge.sources.values():
+            running = [lane.running for lane in source.lanes.all if lane.running]
             log.info(
-                "vendor",
-                extra={
-                    "vendor": source.name,
-                    "answered": bool(source.report and source.report.answered),
-                    "stuck": source.lanes.stuck,
-                    "running": [lane.running for lane in source.lanes.all if lane.running],
-                },
+                "lanes",
+                extra={"vendor": source.name, "stuck": source.lanes.stuck, "running": running},
             )
         view = self._knowledge.store.view
         log.info("view", extra={"devices": len(view.devices), "taken_at": view.snapshot.taken_at})
 
-    # What runs.
-
-    def _loops(self) -> Iterable[Coroutine[None, None, None]]:
-        yield self._tick()
-        yield self._keep_policy()
-        if self._listen is not None:
-            yield self._serve_tcp(*self._listen)
-        for source in self._knowledge.sources.values():
-            yield from loops.all_of(self._knowledge, source, self._clock)
-        if self._parts.holdings is not None:
-            yield loops.read_holdings(
-                self._knowledge,
-                self._parts.holdings,
-                self._shared.holdings,
-                self._problems,
-                self._clock,
-            )
-
     def _source(self, vendor: Vendor) -> Source:
-        scale = next(
-            (v.deadline_scale for v in self._parts.policy.vendors if v.name == vendor.name), 1.0
-        )
+        blocks = {block.name: block for block in self._parts.policy.vendors}
+        scale = blocks[vendor.name].deadline_scale if vendor.name in blocks else 1.0
 
         def observe(call: str, outcome: str, seconds: float) -> None:
             labels = (vendor.name, call.replace(" ", "-"), outcome)
@@ -225,143 +186,70 @@ class Agent:
 
         return Source(vendor, self._parts.host, scale, self._clock, observe)
 
-    def _start_backends(self, policy: Policy) -> None:
-        for name in sorted({offer.through for offer in policy.offers} - self._backends.keys()):
-            factory = self._parts.backends[name]
-            backend = _Backend(factory, Port(name, self._shared))
-            self._backends[name] = backend
-            self._metrics.set("accelkit_up", 0, (name,))
-            self._metrics.count("accelkit_backend_restarts_total", (name,), 0)
-            backend.task = asyncio.create_task(self._supervise(name, backend), name=name)
+    def _port_parts(self) -> Shared:
+        return Shared(
+            node=self._parts.node,
+            paths=self._parts.policy.paths,
+            clock=self._clock,
+            meter=self._metrics,
+            store=self._knowledge.store,
+            leading=Switch(),
+            closing=Switch(),
+            answered=self._knowledge.answered,
+            problems=self._problems,
+            pending=self._pending,
+            sources=self._knowledge.sources,
+            holdings=Bell(),
+        )
 
-    async def _supervise(self, name: str, backend: _Backend) -> None:
-        async def serve() -> None:
-            backend.served = backend.factory.create(self._knowledge.policy)
-            await backend.served.serve(backend.port)
+    def _answers(self) -> Answers:
+        return Answers(
+            live=self.live,
+            why_not_ready=self.why_not_ready,
+            metrics=self._metrics,
+            view=lambda: self._knowledge.store.view,
+            problems=self.problems,
+            backends=lambda: self._backends.made,
+        )
 
-        def failed(error: Exception) -> None:
-            self._metrics.count("accelkit_backend_restarts_total", (name,))
-            backend.port.report(attrs.evolve(backend.port.status, registered=False))
-            backend.port.problem("backend-failed", name, str(error), "it is started again")
-
-        await supervise(name, serve, self._clock, failed)
+    def _loops(self) -> Iterable[Coroutine[None, None, None]]:
+        yield self._tick()
+        yield self._renew()
+        yield self._listening.serve_port()
+        for source in self._knowledge.sources.values():
+            yield from loops.all_of(self._knowledge, source, self._clock)
+        if (reader := self._parts.holdings) is not None:
+            bell = self._shared.holdings
+            yield loops.read_holdings(self._knowledge, reader, bell, self._problems, self._clock)
 
     async def _tick(self) -> None:
-        """Look after what is cheap to look at: the lock, the policy file, the passing of time."""
-        seen = _stamp(self._parts.policy_file)
+        """Look after what costs nothing: the lock, the policy file, the passing of time."""
         while True:
             self._turned = self._clock.monotonic()
-            await self._lead(self._lease.check())
-            if (stamp := _stamp(self._parts.policy_file)) != seen:
-                seen = stamp
-                self._reload.ring()
+            await self._lead()
+            if self._renewal.file_changed():
+                self.reload()
             end = self._knowledge.overdue_at()
             if end is not None and self._turned > end:
                 self._knowledge.commit()
             await self._clock.sleep(TICK_S)
 
-    async def _lead(self, leading: bool) -> None:
-        if leading and not self._shared.leading.now:
-            log.info("leading now")
-            await self._serve_local()
+    async def _lead(self) -> None:
+        leading = self._lease.check()
+        if leading:
+            await self._listening.serve_socket()
+        if leading != self._shared.leading.now:
+            log.info("leading" if leading else "leading no more")
         self._shared.leading.set(leading)
 
-    async def _keep_policy(self) -> None:
-        while self._parts.read_policy is not None:
-            await self._reload.wait(self._clock, float("inf"), 0.0)
-            await self._adopt(self._parts.read_policy)
-
-    async def _adopt(self, read_policy: Callable[[], Policy]) -> None:
-        try:
-            policy = read_policy()
-        except ConfigError as error:
-            self._metrics.count("accelkit_config_reloads_total", ("refused",))
-            self._problems.note(
-                _OURS,
-                "config-invalid",
-                str(self._parts.policy_file or ""),
-                str(error),
-                "correct the file; until then the policy before stays in force",
-            )
-            return
-        self._metrics.count("accelkit_config_reloads_total", ("accepted",))
-        self._problems.solve(_OURS, "config-invalid", str(self._parts.policy_file or ""))
-        await self._knowledge.adopt(policy)
-        self._start_backends(policy)
-        self._say_restart(policy)
-        for source in self._knowledge.sources.values():
-            source.inventory.ring(urgent=True)
-        log.info("policy read", extra={"revision": self._knowledge.store.view.revision})
-
-    def _say_restart(self, policy: Policy) -> None:
-        for block in RESTART_ONLY:
-            if getattr(policy, block) == getattr(self._parts.policy, block):
-                self._problems.solve(_OURS, "restart-needed", f"$.{block}")
-            else:
-                self._problems.note(
-                    _OURS,
-                    "restart-needed",
-                    f"$.{block}",
-                    f"$.{block} changed, which is read at start alone",
-                    "restart the agent",
-                )
-
-    # What is served over HTTP.
-
-    async def _serve_local(self) -> None:
-        path = self._directory / SOCKET
-        try:
-            await self._local.listen_unix(path)
-        except OSError as error:
-            self._problems.note(
-                _OURS,
-                "agent-socket",
-                str(path),
-                f"{path} cannot be served: {reason(error)}",
-                "choose another $.paths.run: a socket's path may have 107 bytes",
-            )
-
-    async def _serve_tcp(self, host: str | None, port: int) -> None:
-        where = self._parts.policy.http.listen
-        while self.port is None:
-            try:
-                self.port = await self._tcp.listen(host, port)
-            except OSError as error:
-                self._problems.note(
-                    _OURS,
-                    "http-listen",
-                    where,
-                    f"metrics and probes cannot be served on {where}: {reason(error)}",
-                    "end what uses it, or choose another $.http.listen and restart",
-                )
-                await self._clock.sleep(REBIND_S)
-        self._problems.solve(_OURS, "http-listen", where)
-        log.info("metrics and probes are served", extra={"port": self.port})
-
-    def _reasons(self) -> Iterable[str]:
-        if self._shared.closing.now:
-            yield "the agent is ending"
-        for source in self._knowledge.sources.values():
-            if source.report is None:
-                yield f"vendor {source.name} has not answered yet"
-        if not self._shared.leading.now:
-            if not self._lease.elsewhere:
-                yield f"nobody leads: {self._directory} cannot be locked"
-            return
-        for name in sorted({offer.through for offer in self._knowledge.policy.offers}):
-            status = self._backends[name].port.status
-            if not (status.registered and status.published):
-                state = "published" if status.registered else "registered"
-                detail = f": {status.detail}" if status.detail else ""
-                yield f"backend {name} has not {state} yet{detail}"
-
-    # What is measured.
+    async def _renew(self) -> None:
+        while True:
+            await self._reload.wait(self._clock, float("inf"))
+            await self._renewal.renew()
 
     def _describe(self) -> None:
         python = platform.python_version()
         self._metrics.set("accelkit_build_info", 1, (self._parts.version, python))
-        for outcome in ("accepted", "refused"):
-            self._metrics.count("accelkit_config_reloads_total", (outcome,), 0)
         for plugin in self._parts.load_failures:
             self._metrics.set("accelkit_plugin_load_failures", 1, (plugin,))
         self._metrics.collect_with(self._show)
@@ -377,43 +265,14 @@ class Agent:
         for source in self._knowledge.sources.values():
             self._metrics.set("accelkit_lane_stuck", source.lanes.stuck, (source.name,))
 
-    # How it ends.
-
     async def _end(self) -> None:
         self._shared.closing.set(True)
-        tasks = [backend.task for backend in self._backends.values() if backend.task]
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=END_BACKENDS_S)
-            for task in late:
-                log.error("backend did not end", extra={"backend": task.get_name()})
-        await self._local.close()
-        # The lock goes last: who leads next must not meet streams and sockets of ours.
+        await self._backends.end()
+        await self._listening.close_socket()
+        # The lock goes after them: who leads next must meet neither streams nor sockets of ours.
         self._shared.leading.set(False)
         self._lease.release()
-        await self._tcp.close()
+        await self._listening.close_port()
         for source in self._knowledge.sources.values():
             source.close()
         log.info("agent ended")
-
-
-def _address(policy: Policy) -> tuple[str | None, int] | None:
-    if not policy.http.listen:
-        return None
-    try:
-        return address(policy.http.listen)
-    except ValueError as error:
-        raise ConfigError([("$.http.listen", str(error))]) from error
-
-
-def _stamp(path: Path | None) -> tuple[int, int, int] | None:
-    """What changes when a file does, the target of a link for a link."""
-    try:
-        found = path.stat() if path else None
-    except OSError:
-        return None
-    return (found.st_ino, found.st_size, found.st_mtime_ns) if found else None
-
-
-__all__ = ["Agent", "Parts", "within"]

@@ -122,13 +122,18 @@ class Knowledge:
         """Read *source*, how its devices are and what containers need of them; then publish."""
         async with source.turn:
             report = await source.read()
-            found = self.draft(_Draft(report=report))
+            found = self._draft_of(source, report)
             reading = await source.assess(found.snapshot.devices, self.evidence)
-            found = self.draft(_Draft(report=report, reading=reading))
+            if report != source.report or reading != source.reading:
+                found = self.draft(_Draft(report=report, reading=reading))
             await source.make_edits(offered(found, source.name), report)
             source.report = report
             source.reading = reading
             self.commit()
+
+    def _draft_of(self, source: Source, report: VendorReport) -> View:
+        # Nearly always it says the same again.
+        return self.store.view if report == source.report else self.draft(_Draft(report=report))
 
     async def examine(self, source: Source) -> None:
         """Read how the devices of *source* are; then publish."""

@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable, Coroutine
 
 from accelkit.agent.knowledge import Knowledge
-from accelkit.agent.problems import Problems
+from accelkit.agent.problems import AGENT, Problems
 from accelkit.agent.signals import Bell
 from accelkit.agent.sources import Source
 from accelkit.core.clock import Clock
-from accelkit.core.errors import TransportError
+from accelkit.core.errors import AccelkitError
 from accelkit.core.model import Holding
 from accelkit.core.vendor import SupportsEvents, SupportsHolders
 from accelkit.core.view import View
@@ -22,7 +22,7 @@ LISTEN_PAUSES_S = (1.0, 60.0)
 """Shortest and longest pause after a listen call that failed."""
 
 HoldingsReader = Callable[[View], Awaitable[tuple[Holding, ...]]]
-"""Who holds what, as the kubelet says; raises TransportError."""
+"""Who holds what, as the kubelet says; raises TransportError or another AccelkitError."""
 
 
 async def read_inventory(knowledge: Knowledge, source: Source, clock: Clock) -> None:
@@ -105,15 +105,15 @@ async def read_holdings(
     while True:
         try:
             holdings = await reader(knowledge.store.view)
-        except TransportError as error:
+        except AccelkitError as error:
             knowledge.holders_known = False
             problems.note(
-                "agent", "holders-unknown", "", str(error), error.remedy or "start the kubelet"
+                AGENT, "holders-unknown", "", str(error), error.remedy or "start the kubelet"
             )
         else:
             knowledge.holders_known = True
             knowledge.holdings = holdings
-            problems.solve("agent", "holders-unknown", "")
+            problems.solve(AGENT, "holders-unknown", "")
         knowledge.commit()
         read = knowledge.policy.read
         await bell.wait(clock, read.holdings, read.debounce)

@@ -1,5 +1,6 @@
 """Counts what the list of metrics names, and writes it as text. Not here: what is counted."""
 
+import math
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,6 +13,8 @@ Labels = tuple[str, ...]
 
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 _UNFIT = re.compile("[\ud800-\udfff\x00-\x09\x0b-\x1f]")
+_EXACT = 1e15
+"""Whole numbers below it are written without a point."""
 _BOUNDS = (*(f"{bound:g}" for bound in BUCKETS_S), "+Inf")
 
 
@@ -26,7 +29,11 @@ def _series(name: str, labels: Iterable[tuple[str, str]]) -> str:
 
 
 def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    return str(int(value)) if abs(value) < _EXACT and value.is_integer() else repr(value)
 
 
 class _Plain:
@@ -44,7 +51,7 @@ class _Plain:
                 prefix = self._prefixes[labels] = _series(
                     self.metric.name, zip(self.metric.labels, labels, strict=True)
                 )
-            yield prefix + _number(value)
+            yield prefix + _number(float(value))
 
     def replace(self, values: Mapping[Labels, float]) -> None:
         self.values = dict(values)

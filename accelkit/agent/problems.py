@@ -6,6 +6,9 @@ from datetime import datetime
 
 from accelkit.core.model import Problem
 
+AGENT = "agent"
+"""Owner of the agent's own problems; backends own theirs by name."""
+
 log = logging.getLogger(__name__)
 
 

@@ -13,8 +13,14 @@ from accelkit.agent.signals import Bell, matching
 from accelkit.core import reading
 from accelkit.core.allocation import ContainerEdits, Edits, Grant
 from accelkit.core.clock import Clock
-from accelkit.core.errors import AccelkitError, MissingParts, PluginError, SourceTimeout
-from accelkit.core.host import Host
+from accelkit.core.errors import (
+    AccelkitError,
+    MissingParts,
+    PluginContractError,
+    PluginError,
+    SourceTimeout,
+)
+from accelkit.core.host import Host, ReadOnly
 from accelkit.core.model import (
     Device,
     DeviceId,
@@ -56,12 +62,25 @@ def _bare(device: Device) -> Device:
     return attrs.evolve(device, conditions=(), standing=Standing.PRESENT)
 
 
+def _all(kind: type[T], vendor: str, found: Iterable[T]) -> tuple[T, ...]:
+    """What *found* yields, if it is what it must be."""
+    several = tuple(found)
+    for one in several:
+        if not isinstance(one, kind):
+            raise PluginContractError(
+                f"{vendor}: {one!r} is no {kind.__name__}",
+                plugin=vendor,
+                remedy=f"report it to the author of the plugin for {vendor}",
+            )
+    return several
+
+
 class Source:
     """Asks one vendor, each call in its lane; no fault of the vendor leaves this object.
 
     Args:
         vendor: The plugin's object.
-        host: The door that read calls get; it should refuse writing.
+        host: The door; no call that is made here may write through it.
         scale: Multiplies every deadline.
         observe: Told of every call: vendor, call, outcome, seconds.
     """
@@ -98,7 +117,7 @@ class Source:
         """Held while it is read and what it said is put together."""
         self.problems: dict[tuple[str, str], Problem] = {}
         """By what was asked and for whom: what could not be done beside reading."""
-        self._host = host
+        self._host = ReadOnly(host)
         self._clock = clock
         self._made: dict[DeviceId, _Made] = {}
         self._software: FrozenMap[str, str] = FrozenMap()
@@ -208,7 +227,9 @@ class Source:
         """
         vendor = self.vendor
         assert isinstance(vendor, SupportsEvents)
-        return await self.lanes.listen(lambda: tuple(vendor.listen(self._host, LISTEN_S)))
+        return await self.lanes.listen(
+            lambda: _all(Event, self.name, vendor.listen(self._host, LISTEN_S))
+        )
 
     async def ask_holders(self, devices: Iterable[Device]) -> None:
         """Learn which processes use its *devices*; never raises."""
@@ -218,7 +239,7 @@ class Source:
         ours = tuple(device for device in devices if device.id.vendor == self.name)
         try:
             self.processes = await self.lanes.read(
-                "holders", lambda: tuple(vendor.holders(self._host, ours))
+                "holders", lambda: _all(Holding, self.name, vendor.holders(self._host, ours))
             )
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything
             self._note(("holders", ""), error)

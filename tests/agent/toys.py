@@ -1,10 +1,10 @@
-"""Toy vendors, a toy backend and an agent made of them, in this process or one of its own."""
+# ruff: noqa: ARG002 - toys need little of what they are told
+"""Toy vendors, a toy backend, and an agent made of them."""
 
 import asyncio
 import json
-import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import ClassVar
@@ -41,12 +41,15 @@ class Toy(Vendor):
         self.names: tuple[str, ...] = ("a", "b")
         self.missing: frozenset[str] = frozenset()
         """Devices whose edits cannot be made."""
+        self.failing = False
         self.discovers = 0
         self.asked: list[str] = []
         """Devices whose edits were asked for, in order."""
 
     def discover(self, host: Host) -> Iterable[Device | Unreadable]:
         self.discovers += 1
+        if self.failing:
+            raise DriverNotReady("it was unloaded")
         for name in self.names:
             yield self.device(name, kind="toy")
 
@@ -187,33 +190,37 @@ class ToyBackend:
         self.node = node
         if self.fail is not None:
             raise self.fail
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._follow(node))
+            while True:
+                await node.leading.changed()
+                self._report(node)
+
+    async def _follow(self, node: NodePort) -> None:
         async for view in node.views():
             self.seen.append(self.render(view))
-            if node.answered():
-                node.report(
-                    BackendStatus(backend=self.name, registered=True, published=node.leading.now)
-                )
+            self._report(node)
+
+    def _report(self, node: NodePort) -> None:
+        if node.answered():
+            up = node.leading.now
+            node.report(BackendStatus(backend=self.name, registered=up, published=up))
 
 
-def policy(tmp_path: Path, **fields: object) -> Policy:
+def policy(tmp_path: Path) -> Policy:
     """A quick policy with its run directory below *tmp_path*."""
-    return attrs.evolve(
-        Policy(
-            paths=Paths(run=str(tmp_path / "run")),
-            http=Http(listen="127.0.0.1:0"),
-            read=QUICK,
-            offers=(Offer(name="all"),),
-        ),
-        **fields,
+    return Policy(
+        paths=Paths(run=str(tmp_path / "run")),
+        http=Http(listen="127.0.0.1:0"),
+        read=QUICK,
+        offers=(Offer(name="all"),),
     )
 
 
-def parts(
-    tmp_path: Path, *vendors: Vendor, wanted: Policy | None = None, **fields: object
-) -> Parts:
+def parts(tmp_path: Path, *vendors: Vendor, wanted: Policy | None = None) -> Parts:
     """An agent of *vendors* and the toy backend."""
     (tmp_path / "host").mkdir(exist_ok=True)
-    made = Parts(
+    return Parts(
         node="n1",
         policy=wanted or policy(tmp_path),
         vendors=vendors,
@@ -222,7 +229,6 @@ def parts(
         clock=RealClock(),
         version="1.2.3",
     )
-    return attrs.evolve(made, **fields)
 
 
 @asynccontextmanager
@@ -237,10 +243,42 @@ async def running(made: Parts) -> AsyncIterator[Agent]:
         await task
 
 
+def served(agent: Agent) -> ToyBackend:
+    """The toy backend of *agent*, once it serves."""
+    backend = agent._backends.made["kubelet"]
+    assert isinstance(backend, ToyBackend)
+    return backend
+
+
+def port_of(agent: Agent) -> NodePort:
+    """What its toy backend may ask."""
+    node = served(agent).node
+    assert node is not None
+    return node
+
+
+def view_of(agent: Agent) -> View:
+    return agent._knowledge.store.view
+
+
+def health_of(agent: Agent) -> dict[str, str]:
+    """Health of every device by its id."""
+    return {str(i): v.health.value for i, v in view_of(agent).verdicts.items()}
+
+
+def codes_of(agent: Agent) -> set[str]:
+    """Codes of every problem there is."""
+    return {problem.code for problem in agent.problems()}
+
+
+async def ready(agent: Agent) -> None:
+    await until(lambda: not agent.why_not_ready())
+
+
 async def until(condition: Callable[[], object]) -> None:
     """Wait until *condition* is true."""
     async with asyncio.timeout(PATIENCE_S):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - what is waited for has no event of its own
             await asyncio.sleep(0.005)
 
 
@@ -268,20 +306,3 @@ async def get_json(where: Path | int, path: str) -> object:
 
 def device(vendor: str, name: str) -> DeviceId:
     return DeviceId(vendor=vendor, name=name)
-
-
-def main(tmp_path: Path, vendors: Mapping[str, type[Vendor]]) -> None:
-    """One process that is an agent of toys: what tests start, signal and kill."""
-    from accelkit.agent.logs import configure
-    from accelkit.agent.process import run
-
-    wanted = policy(tmp_path)
-    configure(wanted.logging)
-    run(parts(tmp_path, *(vendors[name]() for name in sys.argv[2:]), wanted=wanted))
-
-
-if __name__ == "__main__":
-    main(
-        Path(sys.argv[1]),
-        {kind.name: kind for kind in (Toy, Hanging, Raising, Rubbish, Listening, Sets)},
-    )

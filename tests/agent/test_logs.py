@@ -1,0 +1,85 @@
+import json
+import logging
+import sys
+
+import pytest
+
+from accelkit.agent.logs import JsonLines, TextLines, configure
+from accelkit.core.policy import LogFormat, Logging, LogLevel
+
+
+def record(**fields: object) -> logging.LogRecord:
+    return logging.makeLogRecord(
+        {
+            "name": "accelkit.x",
+            "levelname": "INFO",
+            "msg": "device %s",
+            "args": ("found",),
+            "created": 1800000000.5,
+            **fields,
+        }
+    )
+
+
+def failed() -> dict[str, object]:
+    try:
+        raise ValueError("bug")
+    except ValueError:
+        return {"exc_info": sys.exc_info()}
+
+
+def test_json_line_has_the_event_and_its_keys() -> None:
+    line = json.loads(JsonLines().format(record(device="toy/ä", took_ms=3)))
+
+    assert line == {
+        "time": "2027-01-15T08:00:00.500+00:00",
+        "level": "info",
+        "logger": "accelkit.x",
+        "event": "device found",
+        "device": "toy/ä",
+        "took_ms": 3,
+    }
+
+
+def test_json_line_takes_any_value_and_a_traceback() -> None:
+    text = JsonLines().format(record(where={1, 1}, **failed()))
+    line = json.loads(text)
+
+    assert "\n" not in text
+    assert line["where"] == "{1}"
+    assert line["traceback"].endswith("ValueError: bug")
+
+
+def test_text_line_reads_like_a_sentence_with_keys() -> None:
+    text = TextLines().format(record(device="toy/a"))
+
+    assert text == "2027-01-15T08:00:00.500+00:00 info    device found device=toy/a"
+
+
+def test_text_line_puts_the_traceback_below() -> None:
+    first, *rest = TextLines().format(record(**failed())).splitlines()
+
+    assert first.endswith("device found")
+    assert rest[-1] == "ValueError: bug"
+
+
+@pytest.mark.parametrize("wanted", [LogFormat.JSON, LogFormat.TEXT])
+def test_configured_log_goes_to_standard_error_from_the_level_on(
+    wanted: LogFormat, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    try:
+        configure(Logging(level=LogLevel.WARNING, format=wanted))
+        log = logging.getLogger("accelkit.test")
+        log.info("not said")
+        log.warning("said")
+    finally:
+        root.handlers[:], level = before
+        root.setLevel(level)
+    captured = capsys.readouterr()
+
+    assert captured.out == ""
+    assert "said" in captured.err
+    assert "not said" not in captured.err
+    assert captured.err.startswith("{") == (wanted is LogFormat.JSON)

@@ -1,0 +1,69 @@
+import asyncio
+from pathlib import Path
+
+from accelkit.agent.signals import Bell, matching
+from accelkit.core.clock import RealClock
+from accelkit.core.real_host import RealHost
+
+CLOCK = RealClock()
+NEVER = float("inf")
+
+
+async def test_bell_rung_before_the_wait_is_not_lost() -> None:
+    bell = Bell()
+
+    bell.ring()
+
+    await bell.wait(CLOCK, NEVER)
+
+
+async def test_bell_wakes_a_wait() -> None:
+    bell = Bell()
+    waiting = asyncio.create_task(bell.wait(CLOCK, NEVER))
+    await asyncio.sleep(0)
+
+    bell.ring()
+
+    await waiting
+
+
+async def test_rings_in_between_count_once() -> None:
+    bell = Bell()
+    bell.ring()
+    bell.ring()
+    await bell.wait(CLOCK, NEVER)
+    waiting = asyncio.create_task(bell.wait(CLOCK, NEVER))
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+    assert not waiting.done()
+    waiting.cancel()
+
+
+async def test_urgent_ring_is_not_held_back() -> None:
+    bell = Bell()
+    waiting = asyncio.create_task(bell.wait(CLOCK, NEVER, debounce_s=NEVER))
+    bell.ring()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert not waiting.done()
+
+    bell.ring(urgent=True)
+
+    await waiting
+
+
+async def test_period_ends_the_wait_without_a_ring() -> None:
+    await Bell().wait(CLOCK, 0.001, debounce_s=NEVER)
+
+
+def test_globs_match_paths_of_the_host_and_a_star_crosses_no_slash(tmp_path: Path) -> None:
+    for name in ("dev/toy0", "dev/toy1", "dev/other", "dev/sub/toy2", "proc/driver/gpus/a/info"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    host = RealHost(str(tmp_path))
+
+    found = matching(host, ("/dev/toy*", "/proc/driver/*/*/info", "/dev/other", "/no/such/*"))
+
+    assert found == {"/dev/toy0", "/dev/toy1", "/dev/other", "/proc/driver/gpus/a/info"}
