@@ -61,6 +61,7 @@ def test_a_device_gets_its_vendors_id() -> None:
 
 
 def test_a_partition_is_named_by_its_place_and_inherits_what_is_not_said() -> None:
+    told: dict[str, AttributeValue] = {"engines": 1, "colour": "red"}
     vendor = Plain(NoOptions())
     profile = Profile(
         name="1g.5gb",
@@ -76,7 +77,7 @@ def test_a_partition_is_named_by_its_place_and_inherits_what_is_not_said() -> No
         product="Toy 9",
         locality=Locality(numa_node=1),
         capacity={"memory": 40},
-        attributes=FrozenMap({"engines": 7, "colour": "red"}),
+        attributes={**told, "engines": 7},
         nodes=(DeviceNode(path="/dev/toy0"),),
     )
 
@@ -88,7 +89,7 @@ def test_a_partition_is_named_by_its_place_and_inherits_what_is_not_said() -> No
         placement=Placement(profile="1g.5gb", start=1, size=1),
         locality=Locality(numa_node=1),
         capacity=FrozenMap({"memory": 5}),
-        attributes=FrozenMap[str, AttributeValue]({"engines": 1, "colour": "red"}),
+        attributes=FrozenMap(told),
         handle="7",
     )
     assert vendor.partition(parent, profile, 0).kind == "gpu"
