@@ -4,8 +4,10 @@ A breadcrumb is a file ``loading-<n>`` in the run directory whose writer holds a
 kernel drops the lock with the process, however it ends.
 """
 
+import contextlib
 import fcntl
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
@@ -67,18 +69,18 @@ def breadcrumb(run: Path) -> Iterator[Callable[[str], None]]:
 
 
 def _claim(run: Path) -> tuple[int, Path]:
-    """A new file under lock; those that are there belong to others or to the dead."""
-    for n in count():
-        path = run / f"{PREFIX}{n}"
-        try:
-            crumb = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        except FileExistsError:
-            continue
-        # Before the lock is ours, a reader may take the file for a dead one's and remove it.
-        if _lock(crumb) and path.exists() and path.stat().st_ino == os.fstat(crumb).st_ino:
-            return crumb, path
-        os.close(crumb)
-    raise AssertionError("count() does not end")
+    """A new file; those that are there belong to others or to the dead."""
+    crumb, unnamed = tempfile.mkstemp(prefix=".", dir=run)
+    try:
+        # Locked before it has its name: nobody can take it for a dead one's.
+        _lock(crumb)
+        for n in count():  # pragma: no branch - there is always a next one
+            with contextlib.suppress(FileExistsError):
+                os.link(unnamed, run / f"{PREFIX}{n}")
+                break
+    finally:
+        Path(unnamed).unlink()
+    return crumb, run / f"{PREFIX}{n}"
 
 
 def _lock(crumb: int) -> bool:

@@ -90,3 +90,9 @@ def test_run_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 
 def test_missing_run_directory_has_no_breadcrumbs(tmp_path: Path) -> None:
     assert left_behind(tmp_path / "none") == {}
+
+
+def test_breadcrumb_that_goes_while_it_is_looked_at_accuses_nobody(tmp_path: Path) -> None:
+    (tmp_path / "loading-0").symlink_to("gone")
+
+    assert left_behind(tmp_path) == {}

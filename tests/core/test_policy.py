@@ -52,6 +52,15 @@ def test_empty_policy_offers_everything_through_the_kubelet() -> None:
     assert [(o.name, o.through) for o in DEFAULT_OFFERS] == [("all", "kubelet")]
 
 
+def test_sockets_of_the_kubelet_are_below_its_directory() -> None:
+    found = parse_policy({"paths": {"kubelet": "/k"}}).paths
+    moved = parse_policy({"paths": {"podResources": "/p.sock"}}).paths
+
+    assert found.plugins_registry == "/k/plugins_registry"
+    assert found.pod_resources_socket == "/k/pod-resources/kubelet.sock"
+    assert moved.pod_resources_socket == "/p.sock"
+
+
 def test_policy_may_offer_nothing() -> None:
     assert parse_policy({"offers": []}).offers == ()
 

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 import pytest
@@ -147,6 +147,36 @@ def test_class_without_source_has_no_descriptions() -> None:
             "properties": {"word": {"type": "string"}},
             "additionalProperties": False,
             "required": ["word"],
+        }
+    }
+
+
+@attrs.frozen(kw_only=True)
+class Options:
+    speed: Literal["slow", "fast"] = "fast"
+    names: list[str] = attrs.field(factory=list)
+    env: dict[str, int] = attrs.field(factory=dict)
+    """Variables."""
+    word: str | None
+
+
+def test_schema_of_a_plugins_options() -> None:
+    definition = schema_of(Options)["$defs"]
+
+    assert definition == {
+        "Options": {
+            "type": "object",
+            "properties": {
+                "speed": {"enum": ["slow", "fast"], "default": "fast"},
+                "names": {"type": "array", "items": {"type": "string"}},
+                "env": {
+                    "type": "object",
+                    "additionalProperties": {"type": "integer"},
+                    "description": "Variables.",
+                },
+                "word": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            },
+            "additionalProperties": False,
         }
     }
 

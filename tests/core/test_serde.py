@@ -219,6 +219,7 @@ def test_partition_in_a_report_reads_the_same(part: Device) -> None:
             "2027-01-31",
             "expected a time such as 2027-01-31T10:00:00Z, found '2027-01-31'",
         ),
+        ("anyTime", 5, "expected a time such as 2027-01-31T10:00:00Z, found the number 5"),
         ("anyTime", "today", "expected a time such as 2027-01-31T10:00:00Z, found 'today'"),
         ("inner", [], "expected a mapping, found a list"),
         ("inner", None, "expected a mapping, found nothing: leave the key out or write {}"),
@@ -353,6 +354,23 @@ def test_error_without_words_is_told_by_its_name() -> None:
             raise ModelError("")
 
     assert problems(Grumpy, {}) == (("$", "ModelError"),)
+
+
+def test_notes_of_an_error_do_not_hide_its_place() -> None:
+    @attrs.frozen
+    class Talkative:
+        count: int = 0
+
+        def __attrs_post_init__(self) -> None:
+            error = ValueError("too few")
+            error.add_note("said with a note")
+            raise error
+
+    @attrs.frozen
+    class Holder:
+        parts: tuple[Talkative, ...]
+
+    assert problems(Holder, {"parts": [{}]}) == (("$.parts[0]", "too few"),)
 
 
 def test_problems_of_a_part_that_is_read_on_its_own_keep_their_place() -> None:
