@@ -4,7 +4,7 @@ from importlib import import_module
 
 _MODULES = {
     "allocation": "ContainerEdits Edits Finding Grant Granted Hook Mount Sample Setting",
-    "errors": "AccelkitError AccessDenied DriverNotReady LibraryMissing MissingParts ModelError "
+    "errors": "AccelkitError AccessDenied ConfigError DriverNotReady LibraryMissing MissingParts ModelError "
     "NotThere SourceError SourceTimeout StartOver",
     "hooks": "hookimpl",
     "host": "Finished Host Stat",

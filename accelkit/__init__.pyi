@@ -30,6 +30,7 @@ from accelkit.core.errors import (
 )
 from accelkit.core.errors import (
     AccessDenied as AccessDenied,
+    ConfigError as ConfigError,
 )
 from accelkit.core.errors import (
     DriverNotReady as DriverNotReady,
@@ -211,5 +212,3 @@ from accelkit.core.vendor import (
 from accelkit.core.vendor import (
     Vendor as Vendor,
 )
-
-__all__: list[str]
