@@ -88,10 +88,10 @@ def _outputs(program: subprocess.Popen[bytes], deadline: float) -> tuple[str, st
         for pipe in kept:
             ready.register(pipe, selectors.EVENT_READ, pipe)
         while ready.get_map():
-            # What the program left running may keep a pipe open for ever.
+            # What the program left running may keep a pipe open, or fill it, for ever.
             ended = program.poll() is not None
             found = ready.select(0 if ended else min(0.05, max(0.0, deadline - time.monotonic())))
-            if not found and ended:
+            if ended and all(len(kept[key.data]) >= OUTPUT_LIMIT for key, _ in found):
                 break
             if time.monotonic() > deadline:
                 raise subprocess.TimeoutExpired(program.args, 0)

@@ -1,17 +1,23 @@
+import ctypes
 import os
 import shutil
+import signal
+import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from accelkit.core.commands import OUTPUT_LIMIT, run_program
+from accelkit.core.commands import OUTPUT_LIMIT, _kill_all, run_program
 from accelkit.core.errors import AccessDenied, NotThere, SourceError, SourceTimeout
 from accelkit.core.host import Finished
 from accelkit.core.real_host import RealHost
 
 SH = "/bin/sh"
+PR_CAPBSET_DROP, CAP_SYS_CHROOT = 24, 18
+"""linux/prctl.h, linux/capability.h"""
 
 
 def test_a_program_answers_with_code_and_texts() -> None:
@@ -46,6 +52,10 @@ def test_what_a_program_left_running_is_not_waited_for() -> None:
     assert finished.code == 0
 
 
+def test_what_a_program_left_running_may_write_for_ever() -> None:
+    assert len(run_program([SH, "-c", "yes & exit 0"], 15).out) == OUTPUT_LIMIT
+
+
 def test_a_program_that_does_not_end_is_killed_with_its_children(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
 
@@ -67,6 +77,54 @@ def _state(pid: int) -> str:
 def test_a_program_that_closes_its_output_is_still_timed() -> None:
     with pytest.raises(SourceTimeout):
         run_program([SH, "-c", "exec >&- 2>&-; sleep 60"], 0.3)
+
+
+def test_an_interrupt_ends_the_program(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    before = signal.signal(signal.SIGUSR1, signal.default_int_handler)
+
+    def interrupt() -> None:
+        while not (pid.exists() and pid.read_text()):
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_program([SH, "-c", f"echo $$ > {pid}; exec sleep 60"], 60)
+    finally:
+        thread.join()
+        signal.signal(signal.SIGUSR1, before)
+
+    assert not Path(f"/proc/{pid.read_text().strip()}").exists()
+
+
+def test_a_program_that_ended_is_not_killed() -> None:
+    with subprocess.Popen(["/bin/true"]) as program:
+        program.wait()
+
+        _kill_all(program)
+
+    assert program.returncode == 0
+
+
+def test_a_root_that_may_not_be_entered_is_denied() -> None:
+    denied: list[AccessDenied] = []
+
+    def without_the_right() -> None:
+        # Of this thread alone: what it starts cannot regain the capability (capabilities(7)).
+        ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_SYS_CHROOT)
+        try:
+            run_program(["/bin/echo"], 10, root="/proc/self/root")
+        except AccessDenied as error:
+            denied.append(error)
+
+    thread = threading.Thread(target=without_the_right)
+    thread.start()
+    thread.join()
+
+    assert [error.remedy for error in denied] == ["grant the capability SYS_CHROOT"]
 
 
 def test_a_file_that_is_no_program_is_refused(tmp_path: Path) -> None:

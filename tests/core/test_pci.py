@@ -167,6 +167,12 @@ def test_majors_are_those_of_character_devices(tmp_path: Path) -> None:
     ]
 
 
+def test_a_list_without_block_devices_is_read_to_its_end(tmp_path: Path) -> None:
+    put(tmp_path, "/proc/devices", "Character devices:\n  1 mem\n")
+
+    assert char_major(RealHost(str(tmp_path)), "nvidia") is None
+
+
 def test_this_machine_answers() -> None:
     host = RealHost()
 

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 from ctypes import c_int
 from pathlib import Path
 
@@ -10,6 +11,9 @@ import pytest
 from accelkit.core.errors import AccessDenied, LibraryMissing, NotThere, SourceError
 from accelkit.core.host import Stat
 from accelkit.core.real_host import RealHost, guarded_import
+
+TIOCGPTN = 0x80045430
+"""asm-generic/ioctls.h: the number of a pseudo terminal."""
 
 
 @pytest.fixture
@@ -69,7 +73,7 @@ def test_what_is_missing_is_not_there(host: RealHost, path: str) -> None:
     assert host.names(path) == ()
 
 
-@pytest.mark.parametrize("path", ["/sys/real", "relative", "/nul\0"])
+@pytest.mark.parametrize("path", ["/sys/real", "relative", "/nul\0", f"/{'long' * 99}"])
 def test_what_cannot_be_read_is_a_source_error(host: RealHost, path: str) -> None:
     with pytest.raises(SourceError):
         host.read(path)
@@ -207,6 +211,13 @@ def test_a_module_that_does_not_exist_is_missing() -> None:
 def test_controlling_what_is_no_device_fails() -> None:
     with pytest.raises(SourceError, match="/dev/null: cannot control it"):
         RealHost().ioctl("/dev/null", 0x5401, bytes(64))
+
+
+def test_a_device_answers_when_it_is_controlled() -> None:
+    number = RealHost().ioctl("/dev/ptmx", TIOCGPTN, bytes(4))
+
+    assert int.from_bytes(number, sys.byteorder) >= 0
+    assert len(number) == 4
 
 
 def test_the_boot_id_of_this_machine_is_read() -> None:

@@ -80,6 +80,8 @@ def sim_id(number: int, vendor: str = "sim") -> DeviceId:
 
 
 def test_devices_say_all_that_the_machine_shows(basic: Node) -> None:
+    shown: dict[str, AttributeValue] = {"board": "", "firmware": Version(1, 2, 3), "place": 1}
+
     assert basic.found()[1] == Device(
         id=sim_id(1),
         kind="accel",
@@ -88,9 +90,7 @@ def test_devices_say_all_that_the_machine_shows(basic: Node) -> None:
             pci_address="0000:04:00.0", pcie_root="pci0000:00", numa_node=1, near_nodes=(1,)
         ),
         nodes=(DeviceNode(path="/dev/sim1"),),
-        attributes=FrozenMap[str, AttributeValue](
-            {"board": "", "firmware": Version(1, 2, 3), "place": 1}
-        ),
+        attributes=FrozenMap(shown),
         capacity=FrozenMap({"memory": 16 * GIB}),
         aliases=frozenset({"0000:04:00.0"}),
     )
