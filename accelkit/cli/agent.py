@@ -137,8 +137,7 @@ def _holdings(policy: Policy) -> HoldingsReader:
         # Loads gRPC, which the sockets of probes need not wait for.
         from accelkit.backends.holdings import read_holdings  # noqa: PLC0415 - see above
 
-        holdings: tuple[Holding, ...] = (await read_holdings(path, view)).holdings
-        return holdings
+        return await read_holdings(path, view)
 
     return read
 
