@@ -68,7 +68,7 @@ def policy_problems(
     ]
     for name, factory in (backends or {}).items():
         if any(offer.through == name for offer in policy.offers):
-            found.extend(factory.check(policy))
+            found.extend(_refused(factory, policy))
     order = {key_of(name): n for n, name in enumerate(Policy.__annotations__)}
 
     def place(problem: tuple[str, str]) -> int:
@@ -91,6 +91,14 @@ def check_policy(
     """
     if problems := policy_problems(policy, vendors=vendors, backends=backends):
         raise ConfigError(problems)
+
+
+def _refused(factory: BackendFactory, policy: Policy) -> tuple[tuple[str, str], ...]:
+    try:
+        return factory.check(policy)
+    except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+        text = f"backend {factory.name!r} cannot judge it: {type(error).__name__}: {error}"
+        return (("$.offers", text),)
 
 
 def _header(policy: Policy) -> Found:

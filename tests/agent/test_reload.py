@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from accelkit.agent.reload import SIZE_LIMIT, load_yaml, read_policy_file
 from accelkit.core.errors import ConfigError
@@ -109,3 +111,14 @@ def test_text_that_is_no_plain_tree_is_refused(text: str, place: str, why: str) 
 
 def test_numbers_may_be_hexadecimal() -> None:
     assert load_yaml("vendor: 0x1dea") == {"vendor": 0x1DEA}
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(alphabet="ab:-[]{},&*!?|>'\"#\n\t %1.<=~", max_size=30))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        tree = load_yaml(text)
+    except ConfigError as error:
+        assert len(error.problems) == 1  # noqa: PT017 - either may happen
+    else:
+        assert tree is None or isinstance(tree, (bool, int, float, str, list, dict))

@@ -5,6 +5,8 @@ from typing import Any
 
 import attrs
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from accelkit.core.backend import Backend, BackendFactory
 from accelkit.core.errors import ConfigError
@@ -12,7 +14,9 @@ from accelkit.core.host import Host
 from accelkit.core.model import Device, Unreadable
 from accelkit.core.policy import Policy
 from accelkit.core.policy_check import check_policy, options_of, parse_policy, policy_problems
+from accelkit.core.serde import to_tree
 from accelkit.core.vendor import Vendor
+from tests.core.everything import TREES, values_of
 
 
 @attrs.frozen(kw_only=True)
@@ -407,6 +411,39 @@ def test_backend_that_is_used_says_what_it_refuses() -> None:
 
     assert policy_problems(Policy(), backends=picky) == (("$", "not here"),)
     assert policy_problems(parse_policy({"offers": []}), backends=picky) == ()
+
+
+def test_backend_that_cannot_judge_a_policy_says_so() -> None:
+    def fail(_policy: Policy) -> tuple[tuple[str, str], ...]:
+        raise KeyError("x")
+
+    broken = {"kubelet": BackendFactory(name="kubelet", create=_no_backend, check=fail)}
+
+    assert policy_problems(Policy(), backends=broken) == (
+        ("$.offers", "backend 'kubelet' cannot judge it: KeyError: 'x'"),
+    )
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(values_of(Policy))
+def test_every_policy_that_can_be_read_can_be_judged(policy: object) -> None:
+    assert isinstance(policy, Policy)
+
+    told = policy_problems(policy, vendors=VENDORS, backends=BACKENDS)
+
+    assert told == policy_problems(policy, vendors=VENDORS, backends=BACKENDS)
+    assert all(path.startswith("$") and text for path, text in told)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.dictionaries(st.sampled_from(["only", "offers", "paths", "http", "x"]), TREES))
+def test_tree_is_read_or_refused(tree: dict[str, object]) -> None:
+    try:
+        policy = parse_policy(tree)
+    except ConfigError as error:
+        assert error.problems  # noqa: PT017 - either may happen
+    else:
+        assert parse_policy(to_tree(policy)) == policy
 
 
 def test_without_a_node_nothing_is_asked_of_plugins() -> None:
