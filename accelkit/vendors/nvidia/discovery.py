@@ -127,7 +127,7 @@ def discover_all(
     jobs = {
         index: partial(_read_one, nvml, driver, index, place) for index in range(count_gpus(nvml))
     }
-    answers = patience.gather(jobs, READING_S).values()
+    answers = patience.gather(jobs).values()
     if any(isinstance(a, _Failed) and a.found == _LOST for a in answers):
         nvml.drop()  # a session does not see a GPU again that was reset meanwhile
     yield from _told(functions, list(answers))

@@ -17,6 +17,7 @@ from accelkit import (
     FunctionTable,
     Host,
     LibraryMissing,
+    NotThere,
     SourceError,
     StartOver,
 )
@@ -110,14 +111,19 @@ def table_of(host: Host, roots: Sequence[str]) -> FunctionTable:
     Raises:
         LibraryMissing: None has.
     """
-    missing: LibraryMissing | None = None
+    wrong: list[LibraryMissing] = []
     for root in roots:
         try:
             return (host if root == "/" else host.under(root)).library(facts.LIBRARY)
+        except NotThere:
+            wrong.append(LibraryMissing(f"{root} is not there", vendor="nvidia"))
         except LibraryMissing as error:
-            missing = missing or error
-    assert missing is not None
-    raise missing
+            wrong.append(error)
+    raise LibraryMissing(
+        "; ".join(str(error) for error in wrong),
+        vendor="nvidia",
+        remedy="install the NVIDIA driver's libraries, or set driverRoot",
+    )
 
 
 class Nvml:
@@ -170,8 +176,9 @@ class Nvml:
             if value == facts.UNINITIALIZED:
                 self.drop(generation)
             raise _translated(function, value) from None
-        except UnicodeDecodeError as error:
-            raise Rubbish(f"{function} answered no text", vendor="nvidia") from error
+        except (ValueError, IndexError, OverflowError, MemoryError) as error:
+            # Texts that are none, counts that are too large for the binding's own arrays.
+            raise Rubbish(f"{function} answered rubbish: {error}", vendor="nvidia") from error
 
     def drop(self, generation: int | None = None) -> None:
         """End the session; the next call opens another.

@@ -17,17 +17,16 @@ class Patience:
     returns.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float) -> None:
+        """Wait at most *seconds* for all jobs of one call together."""
+        self._seconds = seconds
         self._running: dict[int, threading.Thread] = {}
 
-    def gather(
-        self, jobs: Mapping[int, Callable[[], T]], seconds: float
-    ) -> dict[int, T | SourceError]:
+    def gather(self, jobs: Mapping[int, Callable[[], T]]) -> dict[int, T | SourceError]:
         """The answer or the error of every job.
 
         Args:
             jobs: By key; may raise SourceError.
-            seconds: How long to wait for all of them together.
 
         Raises:
             Exception: Whatever else a job raised: a bug.
@@ -46,7 +45,7 @@ class Patience:
             if stuck is None or not stuck.is_alive():
                 waited[key] = threading.Thread(target=run, args=(key, job), daemon=True)
                 waited[key].start()
-        end = time.monotonic() + seconds
+        end = time.monotonic() + self._seconds
         for thread in waited.values():
             thread.join(max(0.0, end - time.monotonic()))
         self._running.update({k: t for k, t in waited.items() if t.is_alive()})

@@ -95,7 +95,7 @@ class Nvidia(
         super().__init__(options)
         self._chosen = options
         self._sessions: dict[Host, Nvml] = {}
-        self._patience = Patience()
+        self._patience = Patience(discovery.READING_S)
         self._fading = health.Fading()
         self._ear = Ear()
 

@@ -1,0 +1,95 @@
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from itertools import combinations
+from typing import Protocol
+
+import attrs
+
+from accelkit import (
+    Condition,
+    Device,
+    Event,
+    Evidence,
+    Finding,
+    Grant,
+    Granted,
+    Host,
+    Link,
+    Severity,
+    Unreadable,
+)
+from accelkit.core.evidence import of_device, record
+from accelkit.testing.faults import Fault
+from accelkit.testing.simulate import set_faults, set_state
+from accelkit.vendors.nvidia.vendor import Nvidia, NvidiaOptions
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@attrs.define
+class Bench:
+    """A simulated machine, opened, and a vendor that reads it."""
+
+    directory: str
+    host: Host
+    vendor: Nvidia
+
+    def do(self, *verbs: str) -> None:
+        for verb in verbs:
+            set_state(self.directory, verb.split())
+
+    def fail(self, call: str, do: str, *, first: int = 1, times: int = 1_000_000) -> None:
+        set_faults(self.directory, [Fault(call=call, first=first, times=times, do=do)])
+
+    def discover(self) -> list[Device | Unreadable]:
+        return list(self.vendor.discover(self.host))
+
+    def devices(self) -> tuple[Device, ...]:
+        return tuple(d for d in self.discover() if isinstance(d, Device))
+
+    def unreadable(self) -> list[Unreadable]:
+        return [d for d in self.discover() if isinstance(d, Unreadable)]
+
+    def links(self, devices: tuple[Device, ...] | None = None) -> dict[tuple[int, int], list[Link]]:
+        """Links by the positions of their ends."""
+        found = devices or self.devices()
+        links = list(self.vendor.links(self.host, found))
+        return {
+            (i, j): [k for k in links if {k.a, k.b} == {found[i].id, found[j].id}]
+            for i, j in combinations(range(len(found)), 2)
+        }
+
+    def listen(self) -> list[Event]:
+        return list(self.vendor.listen(self.host, 0.0))
+
+    def conditions(
+        self, device: Device, events: Iterable[Event] = (), parent: Device | None = None
+    ) -> list[Condition]:
+        kept = evidence(events)
+        return list(self.vendor.conditions(self.host, device, of_device(kept, device, parent)))
+
+    def codes(self, device: Device, events: Iterable[Event] = ()) -> dict[str, Severity]:
+        return {c.code: c.severity for c in self.conditions(device, events)}
+
+    def findings(self) -> list[Finding]:
+        return list(self.vendor.diagnose(self.host))
+
+
+class Make(Protocol):
+    """Makes machines: of a product, with as many GPUs, and with what the machine can be told."""
+
+    def __call__(
+        self,
+        product: str = "h100",
+        count: int = 2,
+        options: NvidiaOptions | None = None,
+        machine: dict[str, str] | None = None,
+    ) -> Bench: ...
+
+
+def evidence(events: Iterable[Event]) -> tuple[Evidence, ...]:
+    return record((), "nvidia", events, NOW)
+
+
+def grant(*devices: Device) -> Grant:
+    return Grant(owner="test", granted=[Granted(device=d) for d in devices])

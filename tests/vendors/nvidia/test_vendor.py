@@ -1,0 +1,71 @@
+import pytest
+
+from accelkit import LinkKind, Signal
+from accelkit.core.model import Snapshot
+from accelkit.core.reading import read_inventory
+from accelkit.core.vendor import abilities
+from accelkit.vendors.nvidia import accelkit_vendors
+from accelkit.vendors.nvidia.products import PRODUCTS
+from accelkit.vendors.nvidia.vendor import Nvidia
+from tests.vendors.nvidia.bench import Make
+
+
+def test_plugin_brings_the_vendor_with_its_abilities() -> None:
+    assert accelkit_vendors() == [Nvidia]
+    assert abilities(Nvidia) == ("diagnosis", "events", "health", "holders", "links", "signals")
+
+
+@pytest.mark.parametrize("product", sorted(PRODUCTS))
+def test_report_of_each_product_contradicts_nothing(bench: Make, product: str) -> None:
+    made = bench(product, 8)
+    report = read_inventory(made.vendor, made.host)
+
+    assert report.answered
+    assert report.problems == ()
+    assert all(not device.conditions for device in report.devices)
+    Snapshot(devices=report.devices, links=report.links)
+
+
+def test_h100_board_is_one_fabric_of_eight_gpus(bench: Make) -> None:
+    made = bench("h100", 8)
+    report = read_inventory(made.vendor, made.host)
+
+    assert sum(link.kind is LinkKind.FABRIC for link in report.links) == 28
+
+
+def test_software_is_told_as_the_driver_spells_it(bench: Make) -> None:
+    made = bench("l4", 1, machine={"driver": "575.51.03"})
+
+    assert made.vendor.software(made.host) == {
+        "driver": "575.51.03",
+        "nvml": "13.575.51.03",
+        "cuda": "13.0",
+    }
+
+
+def test_device_files_that_are_missing_are_a_condition(bench: Make) -> None:
+    """Seen elsewhere: ready, although /dev/nvidia-uvm was missing."""
+    made = bench("h100", 1)
+    made.do("no-nodes")
+    (device,) = read_inventory(made.vendor, made.host).devices
+
+    assert [c.code for c in device.conditions] == ["node-missing"]
+    assert "/dev/nvidia-uvm is not there" in device.conditions[0].message
+
+
+def test_xid_in_the_kernel_log_is_an_event_of_that_gpu(bench: Make) -> None:
+    vendor = bench("l4", 1).vendor
+    line = "NVRM: Xid (PCI:0000:3B:00): 79, pid=1234, name=python, GPU has fallen off the bus."
+    (event,) = vendor.interpret(Signal(source="kernel", text=line))
+
+    assert (event.subject, event.code, event.source) == ("0000:3b:00.0", "xid-79", "kernel")
+    assert list(vendor.interpret(Signal(source="kernel", text="NVRM: loading"))) == []
+
+
+def test_closing_twice_and_reading_again_is_fine(bench: Make) -> None:
+    made = bench("h100", 1)
+    before = made.discover()
+    made.vendor.close()
+    made.vendor.close()
+
+    assert made.discover() == before
