@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accelkit.core.errors import LibraryMissing, NotThere, SourceError
+from accelkit.core.errors import ConfigError, LibraryMissing, NotThere, SourceError
 from accelkit.core.host import Finished, ReadOnly, Stat
 from accelkit.testing.faults import Fault
 from accelkit.testing.hosts import open_host
@@ -211,3 +211,26 @@ def test_read_calls_may_not_write_to_a_machine(here: str, host: MachineHost) -> 
         ReadOnly(open_host(here)).write("/sys/toys/toy-0/size", "9")
 
     assert Path(here, "sys/toys/toy-0/size").read_text() == "7\n"
+
+
+def test_a_machine_of_files_alone_brings_nothing_else(tmp_path: Path) -> None:
+    directory = str(tmp_path / "machine")
+    simulate("generic", "widget", 1, directory)
+    host = MachineHost(directory)
+
+    with pytest.raises(LibraryMissing):
+        host.library("libtoy.so.1")
+    with pytest.raises(NotThere):
+        host.run(["/usr/bin/toy"], 5)
+    before = load(directory)
+    set_state(directory, ["lose", "widget-0"])
+    set_state(directory, ["reboot"])
+    assert load(directory).boot != before.boot
+    assert host.names("/dev") == ("widget0",)
+
+
+def test_a_record_that_vanishes_is_said(host: MachineHost, here: str) -> None:
+    Path(here, "machine.json").unlink()
+
+    with pytest.raises(ConfigError, match=r"machine\.json: cannot be read"):
+        host.read("/proc/devices")

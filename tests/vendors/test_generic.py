@@ -11,8 +11,9 @@ from accelkit.core.real_host import RealHost
 from accelkit.core.serde import from_tree
 from accelkit.core.values import FrozenMap, Severity
 from accelkit.core.vendor import Signals
+from accelkit.testing.faults import Fault
 from accelkit.testing.machine_host import MachineHost
-from accelkit.testing.simulate import set_state, simulate
+from accelkit.testing.simulate import set_faults, set_state, simulate
 from accelkit.vendors.generic.options import GenericOptions
 from accelkit.vendors.generic.vendor import Generic
 
@@ -209,6 +210,18 @@ def test_interfaces_and_odd_usb_entries_are_left_out(tmp_path: Path) -> None:
     found = devices(vendor_of({"name": "stick", "match": STICK}), opened(directory))
 
     assert [device.id.name for device in found] == ["f000000"]
+
+
+def test_a_function_that_goes_while_it_is_read_has_no_product(tmp_path: Path) -> None:
+    directory = machine(tmp_path, "card", 1)
+    read = "/sys/bus/pci/devices/*/vendor"
+    set_faults(directory, [Fault(read=read, first=2, do="lose card-0")])
+
+    (device,) = devices(
+        vendor_of({"name": "c", "match": {"pci": {"vendor": 0x1DEA}}}), opened(directory)
+    )
+
+    assert (device.product, device.locality.numa_node) == (None, None)
 
 
 def test_a_group_is_one_device(tmp_path: Path) -> None:

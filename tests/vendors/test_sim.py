@@ -80,7 +80,7 @@ def sim_id(number: int, vendor: str = "sim") -> DeviceId:
 
 
 def test_devices_say_all_that_the_machine_shows(basic: Node) -> None:
-    shown: dict[str, AttributeValue] = {"board": "", "firmware": Version(1, 2, 3), "place": 1}
+    shown: dict[str, AttributeValue] = {"firmware": Version(1, 2, 3), "place": 1}
 
     assert basic.found()[1] == Device(
         id=sim_id(1),
@@ -108,7 +108,7 @@ def test_every_product_makes_a_sound_snapshot(tmp_path: Path, product: str) -> N
     )
 
     assert len([d for d in snapshot.devices if d.parent is None]) == 8
-    assert all(type(d.attributes[k]) is t for d in devices for k, t in Sim.attributes.items())
+    assert all(type(v) is Sim.attributes[k] for d in devices for k, v in d.attributes.items())
 
 
 def test_a_real_host_has_no_simulated_accelerators() -> None:
@@ -167,10 +167,13 @@ def test_faults_that_make_no_sense_are_unknown(basic: Node) -> None:
 def test_events_are_heard_once(basic: Node) -> None:
     basic.set("event", "accel-0", "before")
     first = list(basic.vendor.listen(basic.host, 0))
-    basic.set("event", "accel-1", "glitch")
+    late = threading.Timer(0.1, basic.set, ("event", "accel-1", "glitch"))
+    late.start()
+    heard = list(basic.vendor.listen(basic.host, 15))
+    late.join()
 
     assert first == []
-    assert list(basic.vendor.listen(basic.host, 10)) == [
+    assert heard == [
         Event(
             subject="0000:04:00.0", code="glitch", source="queue", data=FrozenMap({"number": "2"})
         )
@@ -234,6 +237,24 @@ def test_a_cube_may_be_used_in_whole_blocks_only(tmp_path: Path) -> None:
 
     assert {block.rule for block in blocks} == {GroupRule.LAW}
     assert [block.name for block in blocks] == ["1-0", "1-1", "1-2", "2-0"]
+
+
+def test_devices_that_are_gone_have_no_links(tmp_path: Path) -> None:
+    node = Node(tmp_path, "ring", 3)
+    first, second, _ = node.devices()
+
+    assert list(node.vendor.links(node.host, (first, second))) == [
+        Link.between(first.id, second.id, LinkKind.DIRECT, count=2)
+    ]
+
+
+@pytest.mark.parametrize("memory", ["0", "-1", str(1 << 63)])
+def test_memory_out_of_range_is_unreadable(basic: Node, memory: str) -> None:
+    function = "sys/bus/pci/devices/0000:03:00.0/memory_bytes"
+    Path(basic.directory, function).write_text(memory)
+
+    (unreadable,) = [found for found in basic.found() if isinstance(found, Unreadable)]
+    assert unreadable.reason == f"nonsense: memory_bytes {memory}"
 
 
 def test_halves_are_partitions_at_their_places(tmp_path: Path) -> None:

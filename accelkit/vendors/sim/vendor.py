@@ -1,5 +1,6 @@
 """Knows simulated accelerators: PCI functions whose files say all. Not here: who writes them."""
 
+import re
 import time
 from collections.abc import Iterable, Mapping
 from ctypes import c_uint, create_string_buffer
@@ -28,6 +29,7 @@ from accelkit import (
     Link,
     LinkKind,
     MissingParts,
+    ModelError,
     PciFunction,
     PciMatch,
     Profile,
@@ -50,6 +52,7 @@ PCI_VENDOR = 0xACCE
 LEGAL_SIZES = (1, 2, 4, 8)
 HALF = Profile(name="half", slug="half", size=1, starts=(0, 1))
 _STEP_S = 0.02
+_CODE = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 
 
 class Sim(Vendor, SupportsHealth, SupportsEvents, SupportsLinks, SupportsGroups, SupportsHolders):
@@ -78,7 +81,7 @@ class Sim(Vendor, SupportsHealth, SupportsEvents, SupportsLinks, SupportsGroups,
                 continue
             try:
                 yield from self._devices(function)
-            except ValueError as error:
+            except (ValueError, ModelError) as error:
                 yield Unreadable(
                     subject=function.address, code="unreadable", reason=f"nonsense: {error}"
                 )
@@ -88,6 +91,7 @@ class Sim(Vendor, SupportsHealth, SupportsEvents, SupportsLinks, SupportsGroups,
         if not 0 < memory < 1 << 63:
             raise ValueError(f"memory_bytes {memory}")
         halves = int(function.read("halves"))
+        board = function.read("board")
         whole = self.device(
             dns_label(function.read("serial")),
             kind="accel",
@@ -96,7 +100,7 @@ class Sim(Vendor, SupportsHealth, SupportsEvents, SupportsLinks, SupportsGroups,
             locality=function.locality,
             nodes=[DeviceNode(path=f"/dev/{self.name}{int(function.read('minor'))}")],
             attributes={
-                "board": function.read("board"),
+                **({"board": board} if board else {}),
                 "firmware": Version.parse(function.read("firmware")),
                 "place": int(function.read("place")),
             },
@@ -119,12 +123,13 @@ class Sim(Vendor, SupportsHealth, SupportsEvents, SupportsLinks, SupportsGroups,
         function = _function(host, device)
         for line in function.read("faults").splitlines():
             code, _, severity = line.partition(" ")
-            if severity not in Severity.__members__:
-                raise SourceError(f"{device.id}: the fault {line!r} has no severity")
+            if severity not in Severity.__members__ or not re.fullmatch(_CODE, code):
+                raise SourceError(f"{device.id}: the fault {line[:40]!r} has no code and severity")
             yield Condition(code=code, severity=Severity[severity])
-        cleared = int(function.read("cleared"))
+        cleared = _number(function.read("cleared"), "cleared")
         for told in evidence:
-            if int(told.data.get("number", "0")) > cleared:
+            number = told.data.get("number", "")
+            if number.isascii() and number.isdecimal() and int(number) > cleared:
                 yield Condition(
                     code=told.code, severity=Severity.DEGRADED, message=f"told {told.count} times"
                 )
@@ -152,18 +157,21 @@ class Sim(Vendor, SupportsHealth, SupportsEvents, SupportsLinks, SupportsGroups,
         found: dict[tuple[frozenset[DeviceId], LinkKind], Link] = {}
         for device in wholes.values():
             for line in _function(host, device).read("links").splitlines():
-                address, kind, count = line.split()
+                address, kind, count = _three(line)
                 if address in wholes and wholes[address] is not device:
+                    if kind not in LinkKind.__members__:
+                        raise SourceError(f"{device.id}: {kind[:40]!r} is no kind of link")
                     link = Link.between(
-                        device.id, wholes[address].id, LinkKind[kind], count=int(count)
+                        device.id, wholes[address].id, LinkKind[kind], count=_number(count, "count")
                     )
                     found[frozenset((link.a, link.b)), link.kind] = link
         return found.values()
 
     def groups(self, devices: tuple[Device, ...]) -> Iterable[Group]:
         wholes = [d for d in devices if d.parent is None]
-        for board in sorted({str(d.attributes["board"]) for d in wholes} - {""}):
-            members = tuple(d.id for d in wholes if d.attributes["board"] == board)
+        boards = {d.id: str(d.attributes.get("board", "")) for d in wholes}
+        for board in sorted({*boards.values()} - {""}):
+            members = tuple(d.id for d in wholes if boards[d.id] == board)
             yield Group(kind="board", name=dns_label(board), members=members)
         cube = {int(str(d.attributes["place"])): d.id for d in wholes if d.product == "cube"}
         for size in LEGAL_SIZES:
@@ -237,3 +245,16 @@ class SimSet(Sim):
 
 def _function(host: Host, device: Device) -> PciFunction:
     return PciFunction(address=device.locality.pci_address or "", host=host)
+
+
+def _number(text: str, what: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise SourceError(f"{what}: {text[:40]!r} is no number")
+    return int(text)
+
+
+def _three(line: str) -> list[str]:
+    words = line.split()
+    if len(words) != 3:
+        raise SourceError(f"links: {line[:40]!r} are not address, kind and count")
+    return words
