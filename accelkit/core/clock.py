@@ -1,6 +1,5 @@
 """Time that tests can hold still. Durations are monotonic seconds; wall time only informs."""
 
-import asyncio
 import time
 from datetime import UTC, datetime
 from typing import Protocol
@@ -32,4 +31,6 @@ class RealClock:
         return datetime.now(UTC)
 
     async def sleep(self, seconds: float) -> None:
+        import asyncio  # noqa: PLC0415 - values are read by programs that have no loop
+
         await asyncio.sleep(seconds)
