@@ -10,7 +10,7 @@ _MODULES = {
     "hosts": "open_host",
     "machine_host": "MachineHost",
     "machines": "File Line Link Live Machine Node Part State pointee",
-    "simulate": "play set_faults set_state simulate",
+    "simulate": "play set_faults set_state",
     "sysfs": "PciPlace pci_function pci_place",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}

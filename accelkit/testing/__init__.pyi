@@ -14,7 +14,6 @@ from accelkit.testing.machines import pointee as pointee
 from accelkit.testing.simulate import play as play
 from accelkit.testing.simulate import set_faults as set_faults
 from accelkit.testing.simulate import set_state as set_state
-from accelkit.testing.simulate import simulate as simulate
 from accelkit.testing.sysfs import PciPlace as PciPlace
 from accelkit.testing.sysfs import pci_function as pci_function
 from accelkit.testing.sysfs import pci_place as pci_place

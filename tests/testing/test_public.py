@@ -15,6 +15,11 @@ def test_every_public_name_is_there_and_typed() -> None:
     assert getattr(accelkit.testing, "__all__") == names  # noqa: B009 - not in the stub
 
 
+def test_no_public_name_is_hidden_by_a_module() -> None:
+    for path in Path(accelkit.testing.__file__).parent.glob("*.py"):
+        assert path.stem not in dir(accelkit.testing)
+
+
 def test_an_unknown_public_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Machina'"):
         getattr(accelkit.testing, "Machina")  # noqa: B009 - the name must not exist
