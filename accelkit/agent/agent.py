@@ -27,6 +27,7 @@ from accelkit.core.clock import Clock
 from accelkit.core.host import Host
 from accelkit.core.model import Problem
 from accelkit.core.policy import Policy
+from accelkit.core.registry import LoadFailure
 from accelkit.core.vendor import Vendor
 
 log = logging.getLogger(__name__)
@@ -56,8 +57,8 @@ class Parts:
     """Reads the policy again; raises ConfigError."""
     policy_file: Path | None = None
     """The policy is read again when it changes."""
-    load_failures: tuple[str, ...] = ()
-    """Plugins that could not be loaded."""
+    load_failures: tuple[LoadFailure, ...] = ()
+    """Plugins that are not used."""
 
 
 class Agent:
@@ -96,6 +97,7 @@ class Agent:
             self._problems,
             self._metrics,
         )
+        self._unused = tuple(_problem(failure) for failure in parts.load_failures)
         self._reload = Bell()
         self._turned = parts.clock.monotonic()
         self._shown = -1
@@ -159,7 +161,7 @@ class Agent:
 
     def problems(self) -> tuple[Problem, ...]:
         """Everything that keeps the agent, its backends or its vendors from their work."""
-        return (*self._knowledge.problems, *self._problems.all)
+        return (*self._knowledge.problems, *self._problems.all, *self._unused)
 
     def dump(self) -> None:
         """Log what runs: tasks, lanes, and how old the view is."""
@@ -250,8 +252,8 @@ class Agent:
     def _describe(self) -> None:
         python = platform.python_version()
         self._metrics.set("accelkit_build_info", 1, (self._parts.version, python))
-        for plugin in self._parts.load_failures:
-            self._metrics.set("accelkit_plugin_load_failures", 1, (plugin,))
+        for failure in self._parts.load_failures:
+            self._metrics.set("accelkit_plugin_load_failures", 1, (failure.plugin,))
         self._metrics.collect_with(self._show)
 
     def _show(self) -> None:
@@ -276,3 +278,9 @@ class Agent:
         for source in self._knowledge.sources.values():
             source.close()
         log.info("agent ended")
+
+
+def _problem(failure: LoadFailure) -> Problem:
+    return Problem(
+        subject=failure.plugin, code=failure.code, reason=failure.reason, remedy=failure.remedy
+    )

@@ -72,7 +72,11 @@ class HttpServer:
         Raises:
             OSError: The address cannot be had.
         """
-        self._server = await asyncio.start_server(self._serve, host, port, limit=HEAD_LIMIT)
+        # Kept before it serves: who is cancelled in between must find what to close.
+        self._server = await asyncio.start_server(
+            self._serve, host, port, limit=HEAD_LIMIT, start_serving=False
+        )
+        await self._server.start_serving()
         return int(self._server.sockets[0].getsockname()[1])
 
     async def listen_unix(self, path: Path) -> None:
@@ -84,11 +88,14 @@ class HttpServer:
         # Bound under another name first: nobody may find it before its mode is right, and a
         # socket that another instance has just bound is replaced in one step.
         fresh = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
-        self._server = await asyncio.start_unix_server(self._serve, fresh, limit=HEAD_LIMIT)
+        self._server = await asyncio.start_unix_server(
+            self._serve, fresh, limit=HEAD_LIMIT, start_serving=False
+        )
         fresh.chmod(0o600)
         self._inode = fresh.stat().st_ino
         fresh.rename(path)
         self._path = path
+        await self._server.start_serving()
 
     @property
     def in_place(self) -> bool:

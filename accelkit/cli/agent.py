@@ -4,6 +4,7 @@ import argparse
 import logging
 import os
 import socket
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -13,12 +14,12 @@ from accelkit.agent.logs import configure
 from accelkit.agent.loops import HoldingsReader
 from accelkit.agent.process import run
 from accelkit.core.clock import RealClock
-from accelkit.core.errors import ConfigError, SourceError
+from accelkit.core.errors import ConfigError, PluginError, SourceError
 from accelkit.core.host import Host
 from accelkit.core.model import Holding
 from accelkit.core.policy import Policy, VendorPolicy
 from accelkit.core.policy_check import check_policy, options_of
-from accelkit.core.registry import Registry, hardware_present, load_plugins
+from accelkit.core.registry import LoadFailure, Registry, hardware_present, load_plugins
 from accelkit.core.vendor import Vendor
 from accelkit.core.view import View
 from accelkit.testing.hosts import open_host
@@ -75,11 +76,6 @@ def compose(file: Path | None, node: str, root: str | None) -> Parts:
     policy = _read(file)
     configure(policy.logging)
     registry = load_plugins(policy.paths.run)
-    for failure in registry.failures:
-        log.error(
-            "plugin not loaded",
-            extra={"plugin": failure.plugin, "code": failure.code, "reason": failure.reason},
-        )
 
     def read_policy() -> Policy:
         again = _read(file)
@@ -88,10 +84,22 @@ def compose(file: Path | None, node: str, root: str | None) -> Parts:
 
     check_policy(policy, vendors=registry.vendors, backends=registry.backends)
     host = open_host(root or policy.paths.host)
+    failures = [*registry.failures]
+    vendors = tuple(_vendors(policy, registry, host, failures))
+    for failure in failures:
+        log.error(
+            "plugin not used",
+            extra={
+                "plugin": failure.plugin,
+                "code": failure.code,
+                "reason": failure.reason,
+                "traceback": failure.traceback,
+            },
+        )
     return Parts(
         node=node,
         policy=policy,
-        vendors=tuple(_vendors(policy, registry, host)),
+        vendors=vendors,
         backends=registry.backends,
         host=host,
         clock=RealClock(),
@@ -100,7 +108,7 @@ def compose(file: Path | None, node: str, root: str | None) -> Parts:
         holdings=_holdings(policy),
         read_policy=read_policy,
         policy_file=file,
-        load_failures=tuple(failure.plugin for failure in registry.failures),
+        load_failures=tuple(failures),
     )
 
 
@@ -112,8 +120,10 @@ def _read(file: Path | None) -> Policy:
     return read_policy_file(file)
 
 
-def _vendors(policy: Policy, registry: Registry, host: Host) -> Iterator[Vendor]:
-    """Vendors that the policy wants and whose hardware is there, each with its options."""
+def _vendors(
+    policy: Policy, registry: Registry, host: Host, failures: list[LoadFailure]
+) -> Iterator[Vendor]:
+    """Vendors that the policy wants and whose hardware is there; what is wrong to *failures*."""
     blocks: Mapping[str, VendorPolicy] = {block.name: block for block in policy.vendors}
     for name in blocks or registry.vendors:
         block = blocks.get(name, VendorPolicy(name=name))
@@ -125,8 +135,16 @@ def _vendors(policy: Policy, registry: Registry, host: Host) -> Iterator[Vendor]
             yield kind(options_of(kind, block.options))
         except ConfigError:
             raise
-        except Exception:  # a plugin may raise anything
-            log.exception("vendor cannot be made", extra={"vendor": name})
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+            failures.append(
+                LoadFailure(
+                    plugin=name,
+                    code=PluginError.code,
+                    reason=f"it cannot be made: {type(error).__name__}: {error}",
+                    remedy=f"report it to the author of the plugin for {name}",
+                    traceback="".join(traceback.format_exception(error)),
+                )
+            )
 
 
 def _holdings(policy: Policy) -> HoldingsReader:

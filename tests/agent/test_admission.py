@@ -23,7 +23,7 @@ from accelkit.core.model import (
     Snapshot,
 )
 from accelkit.core.policy import Offer
-from accelkit.core.values import GroupRule, Health, HolderKind, Severity
+from accelkit.core.values import FrozenMap, GroupRule, Health, HolderKind, Severity
 from accelkit.core.view import Assignment, Verdict, View
 
 OFFER = Offer(name="all")
@@ -43,9 +43,9 @@ def view(*groups: Group) -> View:
     ids = [ident(name) for name in NAMES]
     return View(
         snapshot=Snapshot(devices=[Device(id=i, kind="toy") for i in ids], groups=groups),
-        verdicts=dict.fromkeys(ids, Verdict(health=Health.HEALTHY)),
-        assignments=dict.fromkeys(ids, Assignment(terms=OFFER)),
-        edits=dict.fromkeys(ids, ContainerEdits()),
+        verdicts=FrozenMap(dict.fromkeys(ids, Verdict(health=Health.HEALTHY))),
+        assignments=FrozenMap(dict.fromkeys(ids, Assignment(terms=OFFER))),
+        edits=FrozenMap(dict.fromkeys(ids, ContainerEdits())),
     )
 
 

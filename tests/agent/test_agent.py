@@ -8,7 +8,7 @@ import pytest
 
 from accelkit.agent import listening
 from accelkit.agent.agent import Agent
-from accelkit.core.backend import BackendFactory
+from accelkit.core.backend import BackendFactory, NodePort
 from accelkit.core.errors import BackendError, ConfigError, TransportError
 from accelkit.core.model import Holder, Holding
 from accelkit.core.policy import HealthPolicy, Http, Offer, Policy, Seconds, VendorPolicy
@@ -286,7 +286,8 @@ async def test_backend_ends_before_the_lock_is_given_up(tmp_path: Path) -> None:
     led: list[bool] = []
 
     class Late(ToyBackend):
-        async def serve(self, node: object) -> None:
+        async def serve(self, node: NodePort) -> None:
+            self.node = node
             try:
                 await asyncio.Event().wait()
             finally:

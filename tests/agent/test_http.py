@@ -1,6 +1,5 @@
 import asyncio
 import contextlib
-import os
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -25,6 +24,10 @@ async def serving() -> AsyncIterator[int]:
         yield await server.listen("127.0.0.1", 0)
     finally:
         await server.close()
+
+
+def names(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
 
 
 async def talk(port: int, request: bytes) -> bytes:
@@ -154,11 +157,11 @@ async def test_unix_socket_is_its_owners_alone_and_goes_with_the_server(tmp_path
     await server.listen_unix(path)
 
     assert path.stat().st_mode & 0o777 == 0o600
-    assert os.listdir(tmp_path) == ["agent.sock"]
+    assert names(tmp_path) == ["agent.sock"]
     assert (await get(path, "/there"))[0] == 200
     assert server.in_place
     await server.close()
-    assert os.listdir(tmp_path) == []
+    assert names(tmp_path) == []
 
 
 async def test_socket_of_a_dead_process_is_replaced(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from accelkit.core.errors import DriverNotReady, PluginError, SourceTimeout
 from tests.agent.toys import PATIENCE_S, until
 
 
-def lane(**told: Callable[..., None]) -> Lane:
-    return Lane("toy", RealClock(), **told)
+def lane(freed: Callable[[], None] = lambda: None) -> Lane:
+    return Lane("toy", RealClock(), freed=freed)
 
 
 async def test_call_runs_in_a_daemon_thread_and_its_answer_comes_back() -> None:
@@ -124,7 +124,9 @@ async def test_call_whose_caller_was_cancelled_holds_its_lane_until_it_returns()
 
 async def test_calls_are_observed_with_their_outcome() -> None:
     seen: list[tuple[str, str]] = []
-    one = lane(observe=lambda call, outcome, _seconds: seen.append((call, outcome)))
+    one = Lane(
+        "toy", RealClock(), observe=lambda call, outcome, _seconds: seen.append((call, outcome))
+    )
 
     def not_ready() -> None:
         raise DriverNotReady("x")

@@ -23,9 +23,10 @@ def record(**fields: object) -> logging.LogRecord:
 
 def failed() -> dict[str, object]:
     try:
-        raise ValueError("bug")
+        int("bug")
     except ValueError:
         return {"exc_info": sys.exc_info()}
+    raise AssertionError
 
 
 def test_json_line_has_the_event_and_its_keys() -> None:
@@ -42,12 +43,12 @@ def test_json_line_has_the_event_and_its_keys() -> None:
 
 
 def test_json_line_takes_any_value_and_a_traceback() -> None:
-    text = JsonLines().format(record(where={1, 1}, **failed()))
+    text = JsonLines().format(record(where={1}, **failed()))
     line = json.loads(text)
 
     assert "\n" not in text
     assert line["where"] == "{1}"
-    assert line["traceback"].endswith("ValueError: bug")
+    assert line["traceback"].endswith("base 10: 'bug'")
 
 
 def test_text_line_reads_like_a_sentence_with_keys() -> None:
@@ -60,7 +61,7 @@ def test_text_line_puts_the_traceback_below() -> None:
     first, *rest = TextLines().format(record(**failed())).splitlines()
 
     assert first.endswith("device found")
-    assert rest[-1] == "ValueError: bug"
+    assert rest[-1].startswith("ValueError")
 
 
 @pytest.mark.parametrize("wanted", [LogFormat.JSON, LogFormat.TEXT])

@@ -1,16 +1,17 @@
+# ruff: noqa: ARG002 - toys need little of what they are told
 from pathlib import Path
 
 import attrs
 import pytest
 
-from accelkit.agent import loops, signals
+from accelkit.agent import loops
 from accelkit.agent.agent import Agent
 from accelkit.core.errors import SourceError
 from accelkit.core.host import Host
 from accelkit.core.model import Device, Event, Holder, Holding
 from accelkit.core.policy import Policy
 from accelkit.core.values import HolderKind
-from accelkit.core.vendor import SupportsHolders
+from accelkit.core.vendor import Signals, SupportsHolders
 from tests.agent.toys import (
     Listening,
     Toy,
@@ -157,8 +158,8 @@ async def test_signals_that_cannot_be_told_are_a_problem(
     monkeypatch.setattr(loops, "FILES_S", 0.01)
 
     class Broken(Toy):
-        @property  # type: ignore[override]  # a vendor may make it a property
-        def signals(self) -> signals.Bell:
+        @property
+        def signals(self) -> Signals:  # type: ignore[override]  # the contract allows a property
             raise ValueError("bug")
 
     async with running(parts(tmp_path, Broken())) as agent:

@@ -12,7 +12,7 @@ from accelkit.core.backend import BackendStatus
 from accelkit.core.errors import DeviceUnavailable, MissingParts, SourceTimeout
 from accelkit.core.model import DeviceNode, Holder, Holding
 from accelkit.core.policy import Offer, Policy
-from accelkit.core.values import HolderKind
+from accelkit.core.values import FrozenMap, HolderKind
 from tests.agent.toys import (
     Sets,
     Toy,
@@ -51,7 +51,10 @@ async def test_admission_answers_from_the_view_without_asking_the_vendor(tmp_pat
         edits = await port_of(agent).admit("all", pieces("toy", "a", "b"))
 
     assert edits == Edits(
-        each={device("toy", name): ContainerEdits(env={"TOY": name}) for name in ("a", "b")}
+        each=FrozenMap(
+            (device("toy", name), ContainerEdits(env=FrozenMap({"TOY": name})))
+            for name in ("a", "b")
+        )
     )
     assert toy.asked == before == ["a", "b"]
 
@@ -78,7 +81,7 @@ async def test_vendor_with_sets_is_asked_about_the_set(tmp_path: Path) -> None:
 
         edits = await port_of(agent).admit("all", [*pieces("sets", "b", "a"), *pieces("toy", "a")])
 
-    assert edits.whole == ContainerEdits(env={"SET": "a,b"})
+    assert edits.whole == ContainerEdits(env=FrozenMap({"SET": "a,b"}))
     assert edits.each.keys() == {device("sets", "a"), device("sets", "b"), device("toy", "a")}
 
 
@@ -92,7 +95,7 @@ async def test_vendor_with_sets_that_does_not_answer_costs_the_limit_and_no_more
         await until(lambda: len(view_of(agent).edits) == 4)
         sets.go.clear()
         port = port_of(agent)
-        with pytest.raises(SourceTimeout, match="in 0.05 s"):
+        with pytest.raises(SourceTimeout, match=r"in 0\.05 s"):
             await port.admit("all", pieces("sets", "a"))
         with pytest.raises(SourceTimeout, match="still hangs"):
             await port.admit("all", pieces("sets", "a"))
@@ -206,24 +209,24 @@ async def test_problem_of_a_backend_is_listed_until_it_is_solved(tmp_path: Path)
 
 def test_edits_of_two_sets_are_merged() -> None:
     one = ContainerEdits(
-        env={"A": "1"}, gids=(2,), mounts=(Mount(host_path="/a", container_path="/a"),)
+        env=FrozenMap({"A": "1"}), gids=(2,), mounts=(Mount(host_path="/a", container_path="/a"),)
     )
     other = ContainerEdits(
-        env={"B": "2"},
+        env=FrozenMap({"B": "2"}),
         gids=(1,),
         nodes=(DeviceNode(path="/dev/x"),),
         hooks=(Hook(name="createContainer", path="/bin/x"),),
-        joined={"C": "3"},
+        joined=FrozenMap({"C": "3"}),
     )
 
     both = merged(one, other)
 
     assert merged(ContainerEdits(), other) == other
     assert both == ContainerEdits(
-        env={"A": "1", "B": "2"},
+        env=FrozenMap({"A": "1", "B": "2"}),
         gids=(1, 2),
         mounts=one.mounts,
         nodes=other.nodes,
         hooks=other.hooks,
-        joined={"C": "3"},
+        joined=FrozenMap({"C": "3"}),
     )

@@ -77,7 +77,8 @@ async def test_flag_wakes_those_who_wait_for_true_and_for_change() -> None:
 
     flag.set(False)
     await asyncio.sleep(0)
-    assert not (true.done() or change.done())
+    assert not true.done()
+    assert not change.done()
     flag.set(True)
     await asyncio.gather(true, change)
 

@@ -20,7 +20,7 @@ from accelkit.core.host import Host
 from accelkit.core.model import Condition, Device, DeviceId, Event, Evidence, Unreadable
 from accelkit.core.policy import Http, Offer, Paths, Policy, Read, Seconds
 from accelkit.core.real_host import RealHost
-from accelkit.core.values import Severity
+from accelkit.core.values import FrozenMap, Severity
 from accelkit.core.vendor import NoOptions, Signals, SupportsEvents, SupportsHealth, Vendor
 from accelkit.core.view import View
 
@@ -59,7 +59,9 @@ class Toy(Vendor):
         for i in ids:
             if i.name in self.missing:
                 raise MissingParts(f"/dev/{i.name} is not there")
-        return Edits(each={i: ContainerEdits(env={"TOY": i.name}) for i in ids})
+        return Edits(
+            each=FrozenMap({i: ContainerEdits(env=FrozenMap({"TOY": i.name})) for i in ids})
+        )
 
 
 class Hanging(Toy):
@@ -153,7 +155,7 @@ class Sets(Toy):
         self.go.wait()
         edits = super().edits(host, grant)
         ids = ",".join(granted.device.id.name for granted in grant.granted)
-        return attrs.evolve(edits, whole=ContainerEdits(env={"SET": ids}))
+        return attrs.evolve(edits, whole=ContainerEdits(env=FrozenMap({"SET": ids})))
 
 
 class Watching(Toy):

@@ -1,0 +1,125 @@
+from pathlib import Path
+
+import attrs
+
+from accelkit.agent.agent import Parts
+from accelkit.agent.reload import read_policy_file
+from tests.agent.toys import (
+    Toy,
+    codes_of,
+    device,
+    parts,
+    policy,
+    ready,
+    running,
+    served,
+    until,
+    view_of,
+)
+
+
+def written(tmp_path: Path, rest: str, *, port: int = 0) -> Path:
+    """A policy file: quick, below *tmp_path*, and *rest*."""
+    file = tmp_path / "policy.yaml"
+    file.write_text(
+        "read: {inventory: 50ms, health: 50ms, holdings: 50ms, debounce: 10ms}\n"
+        f"paths: {{run: {tmp_path / 'run'}}}\n"
+        f"http: {{listen: '127.0.0.1:{port}'}}\n"
+        f"{rest}\n"
+    )
+    return file
+
+
+def from_file(file: Path, tmp_path: Path, *vendors: Toy) -> Parts:
+    made = parts(tmp_path, *vendors, wanted=read_policy_file(file))
+    return attrs.evolve(made, policy_file=file, read_policy=lambda: read_policy_file(file))
+
+
+async def test_changed_file_is_read_and_devices_are_offered_anew(tmp_path: Path) -> None:
+    toy = Toy()
+    file = written(tmp_path, "offers: [{name: one}]")
+    async with running(from_file(file, tmp_path, toy)) as agent:
+        await ready(agent)
+        before = view_of(agent)
+        written(tmp_path, "offers: [{name: two, resource: example.com/two}]")
+        await until(lambda: [offer.name for offer in view_of(agent).offers] == ["two"])
+
+        after = view_of(agent)
+        metrics = agent._metrics.text().decode()
+        backend = served(agent)
+
+    terms = after.assignments[device("toy", "a")].terms
+    assert terms is not None
+    assert terms.name == "two"
+    assert after.revision != before.revision
+    assert all(len(document) in {0, 2} for document in backend.seen)
+    assert toy.asked == ["a", "b", "a", "b"]
+    assert 'accelkit_config_reloads_total{outcome="accepted"} 1' in metrics
+
+
+async def test_bad_file_keeps_the_policy_before_and_says_all_that_is_wrong(
+    tmp_path: Path,
+) -> None:
+    file = written(tmp_path, "offers: [{name: one}]")
+    async with running(from_file(file, tmp_path, Toy())) as agent:
+        await ready(agent)
+        written(tmp_path, "offers: [{name: two, sharring: 1}]\nlayoutz: 1")
+        agent.reload()
+        await until(lambda: "config-invalid" in codes_of(agent))
+        (problem,) = agent.problems()
+        kept = [offer.name for offer in view_of(agent).offers]
+        metrics = agent._metrics.text().decode()
+        written(tmp_path, "offers: [{name: two}]")
+        await until(lambda: [offer.name for offer in view_of(agent).offers] == ["two"])
+        await until(lambda: codes_of(agent) == set())
+
+    assert kept == ["one"]
+    assert "$.offers[0].sharring" in problem.reason
+    assert "$.layoutz" in problem.reason
+    assert 'accelkit_config_reloads_total{outcome="refused"}' in metrics
+
+
+async def test_file_that_vanishes_keeps_the_policy(tmp_path: Path) -> None:
+    file = written(tmp_path, "offers: [{name: one}]")
+    async with running(from_file(file, tmp_path, Toy())) as agent:
+        await ready(agent)
+        file.unlink()
+        await until(lambda: "config-invalid" in codes_of(agent))
+
+        assert [offer.name for offer in view_of(agent).offers] == ["one"]
+
+
+async def test_change_of_what_is_read_at_start_asks_for_a_restart(tmp_path: Path) -> None:
+    file = written(tmp_path, "")
+    async with running(from_file(file, tmp_path, Toy())) as agent:
+        await ready(agent)
+        written(tmp_path, "", port=1)
+        await until(lambda: "restart-needed" in codes_of(agent))
+        (problem,) = agent.problems()
+        written(tmp_path, "")
+        await until(lambda: codes_of(agent) == set())
+
+    assert problem.subject == "$.http"
+    assert problem.remedy == "restart the agent"
+
+
+async def test_new_backend_is_started(tmp_path: Path) -> None:
+    file = written(tmp_path, "offers: [{name: one}]")
+    made = from_file(file, tmp_path, Toy())
+    made = attrs.evolve(made, backends={**made.backends, "other": made.backends["kubelet"]})
+    async with running(made) as agent:
+        await ready(agent)
+        assert agent._backends.made.keys() == {"kubelet"}
+        written(tmp_path, "offers: [{name: two, through: other}]")
+        await until(lambda: agent._backends.made.keys() == {"kubelet", "other"})
+        await until(lambda: served(agent).seen[-1] == ("toy/a:HEALTHY", "toy/b:HEALTHY"))
+
+
+async def test_agent_without_a_file_ignores_the_wish_to_read_it(tmp_path: Path) -> None:
+    async with running(parts(tmp_path, Toy(), wanted=policy(tmp_path))) as agent:
+        await ready(agent)
+        before = view_of(agent).revision
+        await agent._renewal.renew()
+
+        assert view_of(agent).revision == before
+        assert codes_of(agent) == set()
