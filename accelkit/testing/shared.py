@@ -128,6 +128,7 @@ class Shared:
 
         One change at a time, over all processes. What *step* raises leaves everything as it was.
         """
+        self.record()  # so that no lock file is left where there is no machine
         with self._locked():
             return self._follow(load(self.directory), step)
 

@@ -178,6 +178,19 @@ def test_a_verb_that_two_parts_know_needs_a_name(here: str) -> None:
 
 
 def test_verbs_need_a_machine(here: str) -> None:
+    Path(here).mkdir()
+
+    with pytest.raises(ConfigError, match=r"machine\.json: cannot be read"):
+        set_state(here, ["reboot"])
+
+    assert list(Path(here).iterdir()) == []
+
+
+def test_a_machine_that_cannot_be_locked_is_not_changed(here: str) -> None:
+    simulate("toy", None, 1, here)
+    Path(here, "machine.lock").unlink()
+    Path(here, "machine.lock").mkdir()
+
     with pytest.raises(ConfigError, match="is no machine that can be changed"):
         set_state(here, ["reboot"])
 
