@@ -160,7 +160,7 @@ def test_faults_are_conditions_until_they_are_healed(basic: Node) -> None:
 def test_faults_that_make_no_sense_are_unknown(basic: Node) -> None:
     basic.set("rubbish", "accel-0", "faults")
 
-    with pytest.raises(SourceError, match="has no severity"):
+    with pytest.raises(SourceError, match="has no code and severity"):
         basic.conditions()
 
 
