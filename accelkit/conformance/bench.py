@@ -1,0 +1,214 @@
+"""What a check in process works with: a plugin, fresh machines, a place to clean up. Not L2."""
+
+import contextlib
+import random
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from accelkit.conformance.model import Feature, Unanswered
+from accelkit.conformance.subjects import PluginSubject
+from accelkit.core.health import judge
+from accelkit.core.host import Host, ReadOnly
+from accelkit.core.model import Device, DeviceId, Evidence, VendorReport
+from accelkit.core.policy import HealthPolicy
+from accelkit.core.reading import HealthReading, read_conditions, read_inventory
+from accelkit.core.real_host import RealHost
+from accelkit.core.snapshot import assemble
+from accelkit.core.vendor import Vendor
+from accelkit.core.view import Verdict
+from accelkit.testing.hosts import open_host
+from accelkit.testing.shared import Shared, machines
+from accelkit.testing.simulate import set_state, simulate
+
+T = TypeVar("T")
+UNITS = 4
+_LEAVE_S = 2.0
+
+
+class Scope:
+    """Everything that a check made, so that it can be taken away again.
+
+    Args:
+        seed: Decides whatever a check leaves to chance.
+        scale: Multiplies every patience.
+    """
+
+    def __init__(self, seed: int, scale: float) -> None:
+        self.seed = seed
+        self.scale = scale
+        self.rng = random.Random(seed)  # noqa: S311 - a check repeats with its seed
+        self._stack = contextlib.ExitStack()
+
+    def directory(self) -> Path:
+        """A new directory, with a short path so that sockets fit into it."""
+        made = tempfile.TemporaryDirectory(prefix="ak-", ignore_cleanup_errors=True)
+        return Path(self._stack.enter_context(made))
+
+    def later(self, undo: Callable[[], object]) -> None:
+        """Call *undo* at the end, the latest first."""
+        self._stack.callback(undo)
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def patience(self, seconds: float) -> float:
+        return seconds * self.scale
+
+
+class PluginBench(Scope):
+    """A plugin and as many fresh machines as a check wants."""
+
+    def __init__(self, subject: PluginSubject, seed: int, scale: float) -> None:
+        super().__init__(seed, scale)
+        self.subject = subject
+
+    def rig(self, *, count: int = UNITS, cut: bool = False, seed: int | None = None) -> "Rig":
+        """The plugin on a fresh machine, or on the subject's host.
+
+        Args:
+            count: Units of the machine.
+            cut: With partitions.
+            seed: Of its serial numbers; the same gives the same machine.
+        """
+        subject = self.subject
+        if subject.host is not None:
+            return self._rigged(None, open_host(subject.host))
+        if subject.simulated is None:
+            raise Unanswered(f"{subject.name} has no simulated machine: name a host")
+        directory = str(self.directory())
+        how = subject.cut if cut else None
+        simulate(
+            subject.machine or subject.name,
+            (how and how.product) or subject.product,
+            count,
+            directory,
+            seed=self.seed if seed is None else seed,
+        )
+        for words in how.words if how else ():
+            set_state(directory, words)
+        return self._rigged(directory, open_host(directory))
+
+    def nothing(self) -> Host:
+        """A host without any hardware."""
+        return RealHost(str(self.directory()))
+
+    def plugin(self) -> Vendor:
+        """The plugin, built anew."""
+        made = self.subject.make()
+        self.later(lambda: aside(made.close, _LEAVE_S))
+        return made
+
+    def _rigged(self, directory: str | None, host: Host) -> "Rig":
+        return Rig(self, directory, host)
+
+
+class Rig:
+    """A plugin on one machine, asked as the agent asks it."""
+
+    def __init__(self, bench: PluginBench, directory: str | None, host: Host) -> None:
+        self.bench = bench
+        self.directory = directory
+        self.host = host
+        self.door: Host = ReadOnly(host)
+        self.vendor = bench.plugin()
+
+    def report(self, *, vendor: Vendor | None = None, door: Host | None = None) -> VendorReport:
+        """What the plugin says is there.
+
+        Raises:
+            Unanswered: It says nothing that could be believed.
+        """
+        report = read_inventory(vendor or self.vendor, door or self.door)
+        if not report.answered:
+            raise Unanswered(f"discovery: {report.problems[0].reason}")
+        return report
+
+    def devices(self) -> tuple[Device, ...]:
+        """The devices, at least one.
+
+        Raises:
+            Unanswered: There is none.
+        """
+        report = self.report()
+        if not report.devices:
+            why = "; ".join(p.reason for p in report.problems) or "no problem is reported"
+            raise Unanswered(f"no device is found ({why})")
+        return report.devices
+
+    def ids(self) -> tuple[DeviceId, ...]:
+        return tuple(d.id for d in self.devices())
+
+    def reading(
+        self,
+        devices: Iterable[Device],
+        evidence: Iterable[Evidence] = (),
+        *,
+        vendor: Vendor | None = None,
+        door: Host | None = None,
+    ) -> HealthReading:
+        """What the plugin says of the health of *devices*."""
+        return read_conditions(vendor or self.vendor, door or self.door, devices, evidence)
+
+    def verdicts(
+        self, devices: tuple[Device, ...], reading: HealthReading
+    ) -> dict[DeviceId, Verdict]:
+        """How *devices* are judged by the default policy."""
+        now = datetime.now(UTC)
+        report = VendorReport(vendor=self.vendor.name, answered=True, devices=devices)
+        snapshot = assemble("node", (report,), (reading,), previous=None, held=(), now=now)
+        return dict(judge(snapshot, {}, 0.0, HealthPolicy(), now))
+
+    def do(self, feature: Feature, unit: str = "", *, undo: bool = False) -> None:
+        """Let the machine do what *feature* means, or undo it."""
+        words = self.bench.subject.words_for(feature)
+        assert words is not None
+        assert self.directory is not None
+        set_state(self.directory, words[undo].format(unit=unit).split())
+
+    def reboot(self) -> None:
+        assert self.directory is not None
+        set_state(self.directory, ("reboot",))
+
+    def units(self) -> tuple[str, ...]:
+        """The units of the machine."""
+        assert self.directory is not None
+        (machine,) = machines(Shared(self.directory).record().parts)
+        return machine.units()
+
+    def tree(self) -> dict[str, tuple[int, int, int]]:
+        """What tells whether anything below the machine's directory was changed, by path."""
+        found = {}
+        for path in Path(self.directory or "/nonexistent").rglob("*"):
+            with contextlib.suppress(FileNotFoundError):
+                status = path.lstat()
+                found[str(path)] = (status.st_ino, status.st_mtime_ns, status.st_size)
+        return found
+
+
+def aside(call: Callable[[], T], patience_s: float) -> tuple[bool, T | BaseException | None]:
+    """Run *call* in a thread of its own that nobody waits for longer than *patience_s*.
+
+    Returns:
+        Whether it ended, and what it returned or raised.
+    """
+    outcome: list[T | BaseException] = []
+
+    def run() -> None:
+        try:
+            outcome.append(call())
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+            outcome.append(error)
+
+    thread = threading.Thread(target=run, name="conformance-aside", daemon=True)
+    thread.start()
+    thread.join(patience_s)
+    return bool(outcome), outcome[0] if outcome else None
+
+
+def told(what: str, sentences: Iterable[str]) -> Iterator[str]:
+    """*sentences*, each after *what* it is about."""
+    return (f"{what}: {sentence}" for sentence in sentences)

@@ -1,0 +1,152 @@
+"""C and L: calls side by side, and what is left behind. Not here: how calls are queued."""
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from itertools import combinations
+
+from accelkit.conformance.bench import PluginBench, Rig, aside
+from accelkit.conformance.checks.discovery import differences
+from accelkit.conformance.checks.making import in_process
+from accelkit.conformance.doors import Blocked
+from accelkit.conformance.model import Check
+from accelkit.core.allocation import Edits, Grant, Granted
+from accelkit.core.errors import AccelkitError
+from accelkit.core.model import Device
+from accelkit.core.reading import grant_edits
+
+ROUNDS = 20
+CYCLES = 50
+_SPARE = 5
+"""Files and threads that anything else in this process may have opened meanwhile."""
+
+
+def grant(devices: Iterable[Device], owner: str = "conformance") -> Grant:
+    return Grant(owner=owner, granted=tuple(Granted(device=d) for d in devices))
+
+
+def _usable(rig: Rig) -> tuple[Device, ...]:
+    return tuple(d for d in rig.devices() if d.usable)
+
+
+def not_torn(bench: PluginBench) -> Iterator[str]:
+    rig = bench.rig()
+    first, devices = rig.report(), _usable(rig)
+    expected = grant_edits(rig.vendor, rig.door, grant(devices))
+    found: list[str] = []
+
+    def work() -> None:
+        for _ in range(ROUNDS):
+            if grant_edits(rig.vendor, rig.door, grant(devices)) != expected:
+                found.append("edits differ while discovery runs beside them")
+
+    outcome: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+            outcome.append(error)
+
+    interval = sys.getswitchinterval()
+    worker = threading.Thread(target=guarded, name="conformance-work", daemon=True)
+    sys.setswitchinterval(1e-5)
+    try:
+        worker.start()
+        for _ in range(ROUNDS):
+            found += differences(first, rig.report())
+    finally:
+        sys.setswitchinterval(interval)
+    worker.join()
+    yield from dict.fromkeys(found)
+    yield from (f"edits beside discovery: {error}" for error in outcome)
+
+
+def only_itself(bench: PluginBench) -> Iterator[str]:
+    rig = bench.rig()
+    devices = _usable(rig)
+    grant_edits(rig.vendor, rig.door, grant(devices))
+    entered, go_on = threading.Event(), threading.Event()
+    bench.later(go_on.set)
+    door = Blocked(rig.door, entered, go_on)
+    reader = threading.Thread(
+        target=lambda: aside(lambda: list(rig.vendor.discover(door)), bench.patience(30)),
+        name="conformance-blocked",
+        daemon=True,
+    )
+    reader.start()
+    if not entered.wait(bench.patience(10)):  # a plugin that reads nothing cannot be blocked
+        return
+    done, outcome = aside(
+        lambda: grant_edits(rig.vendor, rig.door, grant(devices)), bench.patience(10)
+    )
+    go_on.set()
+    if not done:
+        yield "edits do not come back while the hardware lets discovery wait"
+    elif isinstance(outcome, BaseException):
+        yield f"edits fail while the hardware lets discovery wait: {outcome}"
+
+
+def no_leaks(bench: PluginBench) -> Iterator[str]:
+    rig = bench.rig()
+    devices = _usable(rig)
+
+    def cycle() -> None:
+        vendor = bench.subject.make()
+        rig.report(vendor=vendor)
+        rig.reading(devices, vendor=vendor)
+        vendor.close()
+        vendor.close()
+
+    for _ in range(3):
+        cycle()
+    before = _open_files(), threading.active_count()
+    for _ in range(CYCLES):
+        cycle()
+    for what, old, new in zip(
+        ("open files", "threads"), before, (_open_files(), threading.active_count()), strict=True
+    ):
+        if new - old > _SPARE:
+            yield f"{CYCLES} starts and ends leave {new - old} {what}"
+
+
+def _open_files() -> int:
+    try:
+        return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names, not paths
+    except OSError:  # not on Linux
+        return 0
+
+
+def of_a_union(bench: PluginBench) -> Iterator[str]:
+    rig = bench.rig()
+    devices = _usable(rig)
+    alone = {d.id: _each(rig, (d,)).each[d.id] for d in devices}
+    for size in (2, len(devices)):
+        for several in list(combinations(devices, size))[:6]:
+            for i, edits in _each(rig, several).each.items():
+                if edits != alone[i]:
+                    yield f"{i} has other edits of its own in a set of {size} than alone"
+
+
+def _each(rig: Rig, devices: Iterable[Device]) -> Edits:
+    return grant_edits(rig.vendor, rig.door, grant(devices))
+
+
+def typed(call: Callable[[], object], what: str) -> Iterator[str]:
+    """What *call* raises that is none of accelkit's own errors, or a bug by its own word."""
+    try:
+        call()
+    except AccelkitError as error:
+        if error.code in {"plugin-bug", "plugin-contract"}:
+            yield f"{what}: {error}"
+    except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+        yield f"{what}: {type(error).__name__}: {error}"
+
+
+CHECKS: tuple[Check[PluginBench], ...] = (
+    in_process("L06", "Plugins that are built and closed leave nothing behind.", no_leaks),
+    in_process("L11", "What a device needs is the same in every set.", of_a_union),
+    in_process("C03", "Discovery and edits beside each other answer as alone.", not_torn),
+    in_process("C05", "Hardware that lets one call wait lets no other wait.", only_itself),
+)

@@ -1,0 +1,193 @@
+"""Doors to a host that are not quite right: shuffled, blind, full of garbage, blocked, watched."""
+
+import random
+import threading
+from collections.abc import Sequence
+
+from accelkit.core.errors import AccessDenied, SourceError
+from accelkit.core.host import READ_LIMIT, Finished, Host, Stat
+from accelkit.core.tables import FunctionTable
+
+
+class Door:
+    """A host that passes everything on."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> str:
+        return self._host.read(path, limit)
+
+    def read_bytes(self, path: str, limit: int = READ_LIMIT) -> bytes:
+        return self._host.read_bytes(path, limit)
+
+    def exists(self, path: str) -> bool:
+        return self._host.exists(path)
+
+    def names(self, path: str) -> tuple[str, ...]:
+        return self._host.names(path)
+
+    def resolve(self, path: str) -> str:
+        return self._host.resolve(path)
+
+    def stat(self, path: str) -> Stat | None:
+        return self._host.stat(path)
+
+    def write(self, path: str, text: str) -> None:
+        self._host.write(path, text)
+
+    def run(self, argv: Sequence[str], timeout_s: float) -> Finished:
+        return self._host.run(argv, timeout_s)
+
+    def ioctl(self, path: str, request: int, payload: bytes) -> bytes:
+        return self._host.ioctl(path, request, payload)
+
+    def library(self, soname: str) -> FunctionTable:
+        return self._host.library(soname)
+
+    def module(self, name: str) -> FunctionTable:
+        return self._host.module(name)
+
+    def under(self, root: str) -> "Door":
+        return type(self)(self._host.under(root))
+
+    def outside(self, path: str) -> str:
+        return self._host.outside(path)
+
+    @property
+    def live(self) -> bool:
+        return self._host.live
+
+
+class Watched(Door):
+    """Refuses writes like the door of reading calls, and keeps what was tried."""
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        self.written: list[str] = []
+
+    def write(self, path: str, text: str) -> None:
+        self.written.append(path)
+        raise AccessDenied(f"{path}: reading calls may not write ({len(text)} characters)")
+
+    def under(self, root: str) -> "Watched":
+        below = Watched(self._host.under(root))
+        below.written = self.written
+        return below
+
+
+class Shuffled(Door):
+    """Lists directories in another order each time."""
+
+    def __init__(self, host: Host, rng: random.Random) -> None:
+        super().__init__(host)
+        self._rng = rng
+
+    def names(self, path: str) -> tuple[str, ...]:
+        names = list(self._host.names(path))
+        self._rng.shuffle(names)
+        return tuple(names)
+
+    def under(self, root: str) -> "Shuffled":
+        return Shuffled(self._host.under(root), self._rng)
+
+
+class Blind(Door):
+    """Nothing can be read any more: every look fails in a typed way."""
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> str:
+        raise _unseen(path, limit)
+
+    def read_bytes(self, path: str, limit: int = READ_LIMIT) -> bytes:
+        raise _unseen(path, limit)
+
+    def names(self, path: str) -> tuple[str, ...]:
+        raise _unseen(path)
+
+    def stat(self, path: str) -> Stat | None:
+        raise _unseen(path)
+
+    def run(self, argv: Sequence[str], timeout_s: float) -> Finished:
+        raise _unseen(" ".join(argv), timeout_s)
+
+    def ioctl(self, path: str, request: int, payload: bytes) -> bytes:
+        raise _unseen(path, request, payload)
+
+    def library(self, soname: str) -> FunctionTable:
+        raise _unseen(soname)
+
+    def module(self, name: str) -> FunctionTable:
+        raise _unseen(name)
+
+
+def _unseen(what: str, *_: object) -> SourceError:
+    return SourceError(f"{what}: input/output error", operation="read")
+
+
+class Garbage(Door):
+    """Some files hold rubbish, and some functions of libraries fail with any code."""
+
+    def __init__(self, host: Host, rng: random.Random, texts: Sequence[str], share: float) -> None:
+        super().__init__(host)
+        self._rng, self._texts, self._share = rng, texts, share
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> str:
+        text = self._host.read(path, limit)
+        if self._rng.random() >= self._share:
+            return text
+        return self._rng.choice([*self._texts, text[: len(text) // 2], text * 2])[:limit]
+
+    def read_bytes(self, path: str, limit: int = READ_LIMIT) -> bytes:
+        found = self._host.read_bytes(path, limit)
+        return found if self._rng.random() >= self._share else self._rng.randbytes(len(found))
+
+    def library(self, soname: str) -> FunctionTable:
+        return _Failing(self._host.library(soname), self._rng, self._share)
+
+    def under(self, root: str) -> "Garbage":
+        return Garbage(self._host.under(root), self._rng, self._texts, self._share)
+
+
+class _Failing:
+    """A library whose functions answer with any error code now and then."""
+
+    def __init__(self, table: FunctionTable, rng: random.Random, share: float) -> None:
+        self._table, self._rng, self._share = table, rng, share
+
+    def __getattr__(self, name: str) -> object:
+        function = getattr(self._table, name)
+        if self._rng.random() >= self._share:
+            return function
+        code = self._rng.choice([*range(1, 30), 999])
+        return lambda *_args: code
+
+
+class Blocked(Door):
+    """The first look at a file does not come back before it is told to."""
+
+    def __init__(self, host: Host, entered: threading.Event, go_on: threading.Event) -> None:
+        super().__init__(host)
+        self._entered, self._go_on = entered, go_on
+
+    def _wait(self) -> None:
+        self._entered.set()
+        self._go_on.wait()
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> str:
+        self._wait()
+        return self._host.read(path, limit)
+
+    def names(self, path: str) -> tuple[str, ...]:
+        self._wait()
+        return self._host.names(path)
+
+    def stat(self, path: str) -> Stat | None:
+        self._wait()
+        return self._host.stat(path)
+
+    def library(self, soname: str) -> FunctionTable:
+        self._wait()
+        return self._host.library(soname)
+
+    def under(self, root: str) -> "Blocked":
+        return Blocked(self._host.under(root), self._entered, self._go_on)

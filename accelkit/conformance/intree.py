@@ -1,0 +1,63 @@
+"""The plugins that come with accelkit, as subjects. Not here: plugins of others."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import attrs
+
+from accelkit.conformance.model import Feature
+from accelkit.conformance.subjects import Cut, PluginSubject
+from accelkit.core.errors import ConfigError
+from accelkit.core.registry import load_plugins
+from accelkit.core.vendor import Vendor
+
+_KNOWN: Mapping[str, Mapping[str, object]] = MappingProxyType(
+    {
+        "sim": {"cut": Cut(product="split")},
+        "simset": {},
+        "generic": {
+            "machine": "sim",
+            "by_place": True,
+            "options": {"devices": [{"name": "widget", "match": {"path": "/dev/sim*"}}]},
+        },
+        "nvidia": {
+            "cut": Cut(
+                words=(
+                    ("mig", "gpu-0", "on"),
+                    ("create-mig", "gpu-0", "1g.10gb", "0"),
+                    ("create-mig", "gpu-0", "3g.40gb", "4"),
+                )
+            ),
+            "words": {
+                Feature.FAULT: ("recovery {unit} 1", "restore {unit}"),
+                Feature.FLAW: ("ecc {unit} 3", "restore {unit}"),
+                Feature.EVENT: ("xid {unit} 43", "xid {unit} 13"),
+            },
+        },
+    }
+)
+IN_TREE = tuple(_KNOWN)
+
+
+def subject_of(name: str, *, product: str | None = None, host: str | None = None) -> PluginSubject:
+    """The installed vendor *name* as a subject.
+
+    Args:
+        name: As ``accelkit vendor list`` shows it.
+        product: Of its simulated machine; None: the first.
+        host: Read this instead of simulated machines.
+
+    Raises:
+        ConfigError: There is no such vendor, or its machine has no such product.
+    """
+    vendors: Mapping[str, type[Vendor]] = load_plugins().vendors
+    if name not in vendors:
+        raise ConfigError(
+            [(f"vendor {name}", "is not installed")], remedy=f"name one of {', '.join(vendors)}"
+        )
+    subject = PluginSubject(vendor=vendors[name], **_KNOWN.get(name, {}))  # type: ignore[arg-type]  # a table of fields
+    machine = subject.simulated
+    if product is not None and (machine is None or product not in machine.products):
+        known = ", ".join(machine.products) if machine else "none"
+        raise ConfigError([(f"product {product}", f"is none of {name}: it has {known}")])
+    return attrs.evolve(subject, product=product, host=host)

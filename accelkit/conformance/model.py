@@ -1,0 +1,116 @@
+"""What a check is, what it may need, and how it can end. Not here: any check, and who runs them."""
+
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+import attrs
+
+B = TypeVar("B", contravariant=True)
+
+
+class Level(StrEnum):
+    """Where a check runs."""
+
+    L1 = "L1"
+    """In process: a plugin on a simulated machine."""
+    L2 = "L2"
+    """Over sockets: a driver and a simulated kubelet."""
+
+
+class Verdict(StrEnum):
+    """How a check ended."""
+
+    PASS = "pass"  # noqa: S105 - a verdict
+    FAIL = "fail"
+    NOT_APPLICABLE = "not-applicable"
+    """The subject does not declare what the check is about."""
+    WAIVED = "waived"
+    """It failed, and somebody wrote down why that is bearable until when."""
+    UNSTABLE = "unstable"
+    """It passed sometimes."""
+
+
+class Badge(StrEnum):
+    """A named set of checks, granted when every applicable must check of it passed."""
+
+    CORE = "core"
+    HEALTH = "health"
+    TOPOLOGY = "topology"
+    PARTITIONING = "partitioning"
+    DEVICE_PLUGIN = "device-plugin"
+    AGENT = "agent"
+
+
+class Feature(StrEnum):
+    """What a subject must offer for a check to be possible, beyond the abilities of its class."""
+
+    MACHINE = "machine"
+    REMOVE = "remove"
+    SPOIL = "spoil"
+    UNLOAD = "unload"
+    FAULT = "fault"
+    FLAW = "flaw"
+    EVENT = "event"
+    SERIALS = "serials"
+    HARDWARE = "hardware"
+    CUT = "cut"
+    SOCKETS = "sockets"
+    RESTART = "restart"
+    BREAK = "break-device"
+    WITHDRAW = "withdraw-device"
+    HANG = "hang"
+    TOLD = "told"
+    PROBES = "probes"
+    NEIGHBOUR = "neighbour"
+    CDI = "cdi"
+
+
+WHY_NOT: dict[Feature, str] = {
+    Feature.MACHINE: "there is no simulated machine to change",
+    Feature.REMOVE: "the machine has neither `remove` nor `lose`, with `restore`",
+    Feature.SPOIL: "the machine cannot make one device unreadable (`rubbish UNIT`)",
+    Feature.UNLOAD: "the machine cannot take the driver away (`unload`, `load`)",
+    Feature.FAULT: "the machine has no `fault UNIT CODE SEVERITY` with `heal UNIT`",
+    Feature.FLAW: "the machine has no fault that is not fatal (`fault UNIT CODE DEGRADED`)",
+    Feature.EVENT: "the machine has no `event UNIT CODE`",
+    Feature.SERIALS: "devices are known by their place",
+    Feature.HARDWARE: "the plugin names no hardware of its own",
+    Feature.CUT: "nothing says how a machine with partitions is made",
+    Feature.SOCKETS: "there is nothing that serves a socket",
+    Feature.RESTART: "the driver cannot be started anew from here",
+    Feature.BREAK: "there is no way to break a device from here",
+    Feature.WITHDRAW: "there is no way to take a device away from here",
+    Feature.HANG: "there is no way to let the hardware hang from here",
+    Feature.TOLD: "nobody says what the devices are, but the driver itself",
+    Feature.PROBES: "there is no address of probes and metrics",
+    Feature.NEIGHBOUR: "there is no second plugin beside this one",
+    Feature.CDI: "nobody says where CDI files are written",
+}
+"""Why a check without the feature is not applicable."""
+
+
+@attrs.frozen(kw_only=True)
+class Check(Generic[B]):
+    """One rule, and how it is looked at."""
+
+    id: str
+    """Permanent, never given to another rule; its page is docs/conformance/<id>.md."""
+    claim: str
+    """One sentence in present tense."""
+    level: Level
+    must: bool = True
+    """A should check never costs a badge."""
+    needs: tuple[type | Feature, ...] = ()
+    """Abilities and features; without one of them the check is not applicable."""
+    badges: frozenset[Badge] = frozenset()
+    body: Callable[[B], Iterator[str]]
+    """Yields one sentence for each thing that is wrong; what it raises is one more."""
+
+
+class Unanswered(Exception):
+    """A check cannot go on, because the subject did not do what every check begins with.
+
+    Args:
+        text: The finding.
+    """

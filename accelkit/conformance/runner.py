@@ -1,0 +1,214 @@
+"""Runs checks on a subject, each by itself. Not here: what the checks look at."""
+
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date
+from typing import cast
+
+import attrs
+
+from accelkit.conformance.bench import PluginBench, Scope
+from accelkit.conformance.checks import CHECKS, AnyCheck
+from accelkit.conformance.model import WHY_NOT, Feature, Level, Unanswered, Verdict
+from accelkit.conformance.report import BAD, Report, Result
+from accelkit.conformance.subjects import DriverSubject, PluginSubject, Subject
+from accelkit.conformance.waivers import Waiver
+from accelkit.core.errors import ConfigError
+from accelkit.core.values import freeze
+from accelkit.core.vendor import ABILITIES
+
+LIMIT_S = {Level.L1: 60.0, Level.L2: 60.0}
+"""How long one check may take before it counts as hanging."""
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class Select:
+    """Which checks: by id (D01), family (D, DP), level (L1) or badge (core)."""
+
+    only: tuple[str, ...] = ()
+    """Empty: all."""
+    never: tuple[str, ...] = ()
+
+    def takes(self, check: AnyCheck) -> bool:
+        words = {check.id, check.id.rstrip("0123456789"), check.level, *check.badges}
+        return (not self.only or not words.isdisjoint(self.only)) and words.isdisjoint(self.never)
+
+
+ALL = Select()
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class Options:
+    """How to run."""
+
+    seed: int = 0
+    """Decides whatever checks leave to chance."""
+    repeat: int = 1
+    """A check whose verdict differs over so many runs is unstable."""
+    deadline_scale: float = 1.0
+    """Multiplies every patience."""
+    fail_fast: bool = False
+    """Stop at the first must check that fails."""
+    waivers: tuple[Waiver, ...] = ()
+    today: date | None = None
+    """Whether a waiver has expired; None: the day it is."""
+
+
+DEFAULTS = Options()
+
+
+def run(
+    subject: Subject,
+    *,
+    select: Select = ALL,
+    options: Options = DEFAULTS,
+    heard: Callable[[Result], object] = lambda _: None,
+) -> Report:
+    """Run the checks that *select* takes on *subject*, one after another.
+
+    Args:
+        subject: A plugin or a driver.
+        select: Which checks.
+        options: How.
+        heard: Called with each result as it comes.
+
+    Raises:
+        ConfigError: *select* names what there is not, or a subject cannot be set up.
+    """
+    results: list[Result] = []
+    for check in chosen(select):
+        result = run_check(check, subject, options)
+        results.append(result)
+        heard(result)
+        if options.fail_fast and result.must and result.verdict in BAD:
+            break
+    return Report(
+        kind=subject.kind,
+        name=subject.name,
+        abilities=subject.abilities(),
+        product=(subject.product or "") if isinstance(subject, PluginSubject) else "",
+        seed=options.seed,
+        results=tuple(results),
+    )
+
+
+def chosen(select: Select) -> tuple[AnyCheck, ...]:
+    """The checks that *select* takes, in the order of their ids.
+
+    Raises:
+        ConfigError: It names what there is not.
+    """
+    known = {
+        word
+        for c in CHECKS
+        for word in (c.id, c.id.rstrip("0123456789"), str(c.level), *map(str, c.badges))
+    }
+    if strange := sorted({*select.only, *select.never} - known):
+        raise ConfigError(
+            [(word, "is no check, family, level or badge") for word in strange],
+            remedy="see: accelkit conformance list",
+        )
+    return tuple(check for check in CHECKS if select.takes(check))
+
+
+def run_check(check: AnyCheck, subject: Subject, options: Options = DEFAULTS) -> Result:
+    """Run one check on *subject*; never raises for what the subject does."""
+    began = time.monotonic()
+    lack = tuple(why_not(check, subject))
+    if lack:
+        verdict, findings = Verdict.NOT_APPLICABLE, lack
+    else:
+        runs = [_findings(check, subject, options, n) for n in range(max(1, options.repeat))]
+        verdict, findings = _judged(check, runs, options)
+    return Result(
+        id=check.id,
+        claim=check.claim,
+        level=check.level,
+        must=check.must,
+        badges=check.badges,
+        verdict=verdict,
+        findings=findings,
+        took_s=time.monotonic() - began,
+    )
+
+
+def why_not(check: AnyCheck, subject: Subject) -> Iterator[str]:
+    """Why *check* does not apply to *subject*; nothing if it does."""
+    if isinstance(subject, DriverSubject) and check.level is Level.L1:
+        yield "it looks into a plugin, and this is a driver"
+        return
+    features = subject.features(check.level)
+    for need in check.needs:
+        if isinstance(need, Feature):
+            if need not in features:
+                yield WHY_NOT[need]
+        elif not (isinstance(subject, PluginSubject) and issubclass(subject.vendor, need)):
+            names = [name for name, ability in ABILITIES.items() if ability is need]
+            yield f"the plugin does not declare {' '.join(names)}"
+
+
+def _judged(
+    check: AnyCheck, runs: Sequence[tuple[str, ...]], options: Options
+) -> tuple[Verdict, tuple[str, ...]]:
+    findings = tuple(dict.fromkeys(finding for found in runs for finding in found))
+    if not findings:
+        return Verdict.PASS, ()
+    today = options.today or date.today()  # noqa: DTZ011 - a waiver ends with the local day
+    waiver = next((w for w in options.waivers if w.id == check.id), None)
+    if waiver is not None and today <= waiver.expires:
+        return Verdict.WAIVED, (f"until {waiver.expires}: {waiver.reason}", *findings)
+    return (Verdict.FAIL if all(runs) else Verdict.UNSTABLE), findings
+
+
+def _findings(check: AnyCheck, subject: Subject, options: Options, turn: int) -> tuple[str, ...]:
+    """What one run of *check* finds; the body runs in a thread that may be left behind."""
+    bench = _bench(check, subject, options.seed + turn, options.deadline_scale)
+    found: list[str] = []
+    body = cast("Callable[[Scope], Iterator[str]]", check.body)
+    thread = threading.Thread(
+        target=_collect,
+        args=(body, bench, found),
+        name=f"conformance-{check.id}",
+        daemon=True,
+    )
+    thread.start()
+    limit_s = bench.patience(LIMIT_S[check.level])
+    thread.join(limit_s)
+    if thread.is_alive():
+        found.append(f"the check has not ended after {limit_s:g} s: {_stands(thread)}")
+    bench.close()
+    return tuple(found)
+
+
+def _bench(check: AnyCheck, subject: Subject, seed: int, scale: float) -> Scope:
+    if check.level is Level.L1:
+        assert isinstance(subject, PluginSubject)
+        return PluginBench(subject, seed, scale)
+    from accelkit.conformance.socket_bench import SocketBench  # noqa: PLC0415 - loads gRPC
+
+    return SocketBench(subject, seed, scale)
+
+
+def _collect(body: Callable[[Scope], Iterator[str]], bench: Scope, found: list[str]) -> None:
+    try:
+        found.extend(body(bench))
+    except Unanswered as error:
+        found.append(str(error))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a subject may raise anything
+        found.append(
+            f"{type(error).__name__}: {error} (at {_way(traceback.extract_tb(error.__traceback__))})"
+        )
+
+
+def _stands(thread: threading.Thread) -> str:
+    """Where *thread* stands now."""
+    frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - CPython's own way to ask
+    return "it ended meanwhile" if frame is None else _way(traceback.extract_stack(frame))
+
+
+def _way(frames: Iterable[traceback.FrameSummary]) -> str:
+    last = list(frames)[-3:]
+    return ", ".join(f"{f.filename.rpartition('/')[2]}:{f.lineno} {f.name}" for f in last)

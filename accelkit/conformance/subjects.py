@@ -1,0 +1,189 @@
+"""What can be checked: a plugin, or whatever serves a device plugin's socket. Not here: checks."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar, Protocol, TypeAlias
+
+import attrs
+
+from accelkit.conformance.model import Feature, Level
+from accelkit.core.policy_check import options_of
+from accelkit.core.values import FrozenMap
+from accelkit.core.vendor import Vendor, abilities
+from accelkit.testing.machines import Machine
+from accelkit.testing.shared import machine_class
+
+Words: TypeAlias = tuple[str, str]
+"""What to say to a machine, and what to say to undo it; ``{unit}`` stands for a unit."""
+
+WORDS: Mapping[Feature, tuple[Words, ...]] = {
+    Feature.REMOVE: (("remove {unit}", "restore {unit}"), ("lose {unit}", "restore {unit}")),
+    Feature.SPOIL: (("rubbish {unit}", ""),),
+    Feature.UNLOAD: (("unload", "load"),),
+    Feature.FAULT: (("fault {unit} conformance FATAL", "heal {unit}"),),
+    Feature.FLAW: (("fault {unit} conformance DEGRADED", "heal {unit}"),),
+    Feature.EVENT: (("event {unit} first", "event {unit} second"),),
+    Feature.HANG: (("hang discover 60s", "calm discover"),),
+}
+"""By what they do: the first whose verbs a machine has. Of EVENT both happen, one is no undoing."""
+
+
+@attrs.frozen(kw_only=True)
+class Cut:
+    """How a machine with partitions is made."""
+
+    product: str | None = None
+    """Instead of the subject's."""
+    words: tuple[tuple[str, ...], ...] = ()
+    """Verbs for the fresh machine, as in ``("mig", "gpu-0", "on")``."""
+
+
+@attrs.frozen(kw_only=True)
+class PluginSubject:
+    """A vendor plugin: in process, and behind the agent.
+
+    The plugin has to be installed (an editable installation will do) for its own machine to be
+    found, and for the agent.
+    """
+
+    kind: ClassVar[str] = "plugin"
+    vendor: type[Vendor]
+    options: FrozenMap[str, object] = attrs.field(default=FrozenMap(), converter=FrozenMap)
+    """The operator's block, as the policy file writes it."""
+    product: str | None = None
+    """Of the machine; None: its first."""
+    machine: str | None = None
+    """The vendor whose machine the plugin is shown; None: its own."""
+    host: str | None = None
+    """A host to read instead of fresh machines: a machine that is there, or a host's root. What
+    needs a machine that can be changed is not applicable then."""
+    cut: Cut | None = None
+    words: FrozenMap[Feature, Words] = attrs.field(default=FrozenMap(), converter=FrozenMap)
+    """For a machine whose verbs are other ones."""
+    by_place: bool = False
+    """Devices are known by where they are, so that new hardware in an old place is the same."""
+
+    @property
+    def name(self) -> str:
+        return self.vendor.name
+
+    @property
+    def simulated(self) -> type[Machine] | None:
+        """The class of its machines; None: it has none."""
+        if self.host is not None:
+            return None
+        if self.machine is not None:
+            return machine_class(self.machine)
+        return None if self.vendor.machine is None else machine_class(self.vendor.name)
+
+    def make(self) -> Vendor:
+        """Build the plugin as the agent does."""
+        return self.vendor(options_of(self.vendor, dict(self.options)))
+
+    def features(self, level: Level) -> frozenset[Feature]:
+        """What can be done with it at *level*."""
+        machine = self.simulated
+        found: set[Feature] = set()
+        if self.vendor.hardware or self.vendor.native:
+            found.add(Feature.HARDWARE)
+        if not self.by_place:
+            found.add(Feature.SERIALS)
+        if machine is not None:
+            found |= {Feature.MACHINE} | {f for f in WORDS if self.words_for(f)}
+            if self.cut is not None:
+                found.add(Feature.CUT)
+        if level is Level.L2:
+            from accelkit.conformance.behind import features_behind  # noqa: PLC0415 - a cycle else
+
+            return features_behind(self, frozenset(found))
+        return frozenset(found)
+
+    def words_for(self, feature: Feature) -> Words | None:
+        """What to say to the subject's machine for *feature*; None: it cannot be done."""
+        machine = self.simulated
+        if machine is None or feature in self.words:
+            return self.words.get(feature)
+        if self.machine is not None and feature is not Feature.REMOVE:
+            return None  # of somebody else's machine only what everyone sees: devices come and go
+        pairs = WORDS[feature]
+        if feature is Feature.SPOIL and "remove" in machine.verbs:
+            # Such a machine tells a device that is gone from one that does not answer.
+            pairs = (*pairs, ("lose {unit}", ""))
+        known = {*machine.verbs}
+        return next((p for p in pairs if {t.split()[0] for t in p if t} <= known), None)
+
+    def abilities(self) -> tuple[str, ...]:
+        return abilities(self.vendor)
+
+
+class Driver(Protocol):
+    """A process, or what stands for it, that serves device plugin sockets below a directory."""
+
+    features: frozenset[Feature]
+    """RESTART, BREAK, WITHDRAW, HANG, PROBES: which of the methods work."""
+
+    def start(self, kubelet: Path) -> None:
+        """Begin to serve below *kubelet*, which stands for /var/lib/kubelet; return at once."""
+        ...
+
+    def stop(self) -> None:
+        """Ask it to end, and come back when it has.
+
+        Raises:
+            Unanswered: It did not end in time.
+        """
+        ...
+
+    def kill(self) -> None:
+        """End it at once, and whatever it left; may be called twice, and when nothing runs."""
+        ...
+
+    def break_device(self) -> None:
+        """Let one device, the same each time, become unhealthy."""
+        ...
+
+    def mend_device(self) -> None:
+        """Undo *break_device*."""
+        ...
+
+    def withdraw_device(self) -> None:
+        """Let one device vanish from the machine."""
+        ...
+
+    def hang(self) -> None:
+        """Let whatever stands behind it not answer any more."""
+        ...
+
+    def probe(self, path: str) -> tuple[int, str]:
+        """Status and text of an HTTP path: /metrics, /livez, /readyz."""
+        ...
+
+
+@attrs.frozen(kw_only=True)
+class DriverSubject:
+    """Any device plugin, whatever it is written in."""
+
+    kind: ClassVar[str] = "driver"
+    resource: str
+    """The name that it registers."""
+    driver: Driver
+    directory: Path | None = None
+    """Where the driver looks for the kubelet; None: it is told when it is started."""
+    cdi: Path | None = None
+    """Where it writes CDI files; None: it is not known."""
+
+    @property
+    def name(self) -> str:
+        return self.resource
+
+    def features(self, level: Level) -> frozenset[Feature]:
+        if level is Level.L1:
+            return frozenset()
+        extra = frozenset({Feature.CDI} if self.cdi else set())
+        return self.driver.features | extra | {Feature.SOCKETS}
+
+    def abilities(self) -> tuple[str, ...]:
+        return ()
+
+
+Subject: TypeAlias = PluginSubject | DriverSubject
