@@ -20,7 +20,8 @@ class Ear:
 
     def __init__(self) -> None:
         self._events: Handle | None = None
-        self._heard_of: tuple[int, int] | None = None
+        self._heard_of: tuple[Nvml, int, int] | None = None
+        """Session, its generation and the number of GPUs when they were registered."""
         self._idle = threading.Event()
 
     def listen(self, nvml: Nvml, timeout_s: float) -> Iterator[Event]:
@@ -44,11 +45,12 @@ class Ear:
         self._idle.set()
 
     def _registered(self, nvml: Nvml) -> bool:
-        present = (nvml.generation, count_gpus(nvml))
+        gpus = count_gpus(nvml)  # opens the session, if it must
+        present = (nvml, nvml.generation, gpus)
         if self._heard_of != present:
             self._forget(nvml)
-            self._register(nvml, present[1])
-            self._heard_of = (nvml.generation, present[1])
+            self._register(nvml, gpus)
+            self._heard_of = present
         return self._events is not None
 
     def _register(self, nvml: Nvml, gpus: int) -> None:
@@ -62,7 +64,7 @@ class Ear:
     def _forget(self, nvml: Nvml) -> None:
         events, self._events, known = self._events, None, self._heard_of
         self._heard_of = None
-        if events is None or known is None or known[0] != nvml.generation:
+        if events is None or known is None or known[:2] != (nvml, nvml.generation):
             return  # it went with its session
         try:
             nvml.ask("nvmlEventSetFree", events)

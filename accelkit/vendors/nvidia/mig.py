@@ -152,7 +152,7 @@ def read_instances(nvml: Nvml, handle: Handle, cut: Cut) -> tuple[Instance, ...]
     """What is on a GPU whose MIG mode is set, by first slot.
 
     Raises:
-        Rubbish: Instances overlap, or are where their profile cannot be.
+        Rubbish: Instances overlap, are where their profile cannot be, or have none.
     """
     computing = list(_mig_devices(nvml, handle))
     found = [
@@ -160,6 +160,8 @@ def read_instances(nvml: Nvml, handle: Handle, cut: Cut) -> tuple[Instance, ...]
         for profile in cut.ids
         for info in _gpu_instances(nvml, handle, profile, cut)
     ]
+    if nameless := {gi for gi, *_ in computing} - {instance.gi for instance in found}:
+        raise Rubbish(f"instances {sorted(nameless)} have no known profile", vendor="nvidia")
     taken: set[int] = set()
     for instance in found:
         slots = set(range(instance.start, instance.start + cut.named(instance.profile).size))

@@ -176,6 +176,9 @@ class Nvml:
             if value == facts.UNINITIALIZED:
                 self.drop(generation)
             raise _translated(function, value) from None
+        except self._binding.NVMLLibraryMismatchError as error:
+            # Some functions of the binding say so where the library lacks their newest version.
+            raise NvmlError(function, facts.FUNCTION_NOT_FOUND) from error
         except (ValueError, IndexError, OverflowError, MemoryError) as error:
             # Texts that are none, counts that are too large for the binding's own arrays.
             raise Rubbish(f"{function} answered rubbish: {error}", vendor="nvidia") from error

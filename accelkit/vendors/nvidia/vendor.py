@@ -48,7 +48,7 @@ class NvidiaOptions:
 
     driver_root: str = "auto"
     """Where the driver is installed; auto: / or /run/nvidia/driver."""
-    ignore_xids: tuple[int, ...] = attrs.field(default=(), converter=tuple)
+    ignore_xids: tuple[int, ...] = ()
     """XIDs that are never shown."""
 
 

@@ -174,7 +174,7 @@ def capability(gpu: Gpu, major: C, minor: C) -> int:
 
 @on_gpu
 def persistence(gpu: Gpu, out: C) -> int:
-    pointee(out).value = gpu.number("persistence") or 1
+    pointee(out).value = int(gpu.number("persistence") != 2)
     return SUCCESS
 
 

@@ -1,0 +1,96 @@
+import pytest
+
+from accelkit import SourceError
+from tests.vendors.nvidia.bench import Make
+
+
+def test_xid_is_heard_once(bench: Make) -> None:
+    made = bench("h100", 2)
+    second = made.devices()[1]
+    made.listen()
+    made.do("xid gpu-1 79")
+    (event,) = made.listen()
+
+    assert (event.subject, event.code, event.source) == (second.handle, "xid-79", "nvml")
+    assert made.listen() == []
+
+
+def test_events_that_came_together_are_all_heard(bench: Make) -> None:
+    made = bench("h100", 2)
+    made.listen()
+    made.do("xid gpu-0 13", "xid gpu-1 31", "xid gpu-0 999")
+
+    assert [e.code for e in made.listen()] == ["xid-13", "xid-31", "xid-999"]
+
+
+def test_event_of_an_instance_names_it(bench: Make) -> None:
+    made = bench("h100", 1)
+    made.do("mig gpu-0 on", "create-mig gpu-0 1g.10gb 0", "create-mig gpu-0 1g.10gb 1")
+    _, _, second = made.devices()
+    made.listen()
+    made.do("xid gpu-0 94 8")
+    (event,) = made.listen()
+
+    assert event.subject == second.handle
+    assert event.data == {"gpu-instance": "8", "compute-instance": "0"}
+
+
+def test_event_of_an_instance_that_is_gone_is_told_of_the_gpu(bench: Make) -> None:
+    made = bench("h100", 1)
+    made.do("mig gpu-0 on")
+    (device,) = made.devices()
+    made.listen()
+    made.do("xid gpu-0 94 9")
+
+    assert [e.subject for e in made.listen()] == [device.handle]
+
+
+def test_failed_wait_is_raised_and_the_next_call_registers_again(bench: Make) -> None:
+    """Seen elsewhere: a failing wait marked all devices unhealthy in an endless loop."""
+    made = bench("h100", 1)
+    made.listen()
+    made.fail("nvmlEventSetWait_v2", "error 999", times=1)
+    with pytest.raises(SourceError):
+        made.listen()
+    made.listen()
+    made.do("xid gpu-0 62")
+
+    assert [e.code for e in made.listen()] == ["xid-62"]
+
+
+def test_listening_goes_on_after_the_session_was_dropped(bench: Make) -> None:
+    made = bench("h100", 1)
+    made.listen()
+    made.vendor.close()
+    made.listen()
+    made.do("xid gpu-0 48")
+
+    assert [e.code for e in made.listen()] == ["xid-48"]
+
+
+def test_gpu_that_comes_later_is_heard_too(bench: Make) -> None:
+    made = bench("h100", 2)
+    made.do("bind gpu-1 none")
+    made.listen()
+    made.do("bind gpu-1 nvidia")
+    made.listen()
+    made.do("xid gpu-1 62")
+
+    assert [e.code for e in made.listen()] == ["xid-62"]
+
+
+def test_sick_gpu_does_not_keep_the_others_from_being_heard(bench: Make) -> None:
+    made = bench("h100", 2)
+    made.do("lose gpu-0")
+    made.listen()
+    made.do("xid gpu-1 62")
+
+    assert [e.code for e in made.listen()] == ["xid-62"]
+
+
+def test_gpus_without_events_are_no_error(bench: Make) -> None:
+    """Seen elsewhere: devices that do not support events were marked unhealthy."""
+    made = bench("h100", 1)
+    made.fail("nvmlDeviceGetSupportedEventTypes", "error 3")
+
+    assert made.listen() == []

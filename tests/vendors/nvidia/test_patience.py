@@ -1,0 +1,44 @@
+import threading
+
+import pytest
+
+from accelkit import NotThere, SourceTimeout
+from accelkit.vendors.nvidia.patience import Patience
+
+
+def test_answers_and_errors_come_by_key() -> None:
+    def fail() -> int:
+        raise NotThere("gone")
+
+    answers = Patience(10).gather({0: lambda: 7, 1: fail})
+
+    assert answers[0] == 7
+    assert isinstance(answers[1], NotThere)
+
+
+def test_stuck_job_is_a_timeout_and_gets_no_second_thread() -> None:
+    end = threading.Event()
+    calls: list[int] = []
+
+    def stuck() -> int:
+        calls.append(1)
+        end.wait()
+        return 1
+
+    patience = Patience(0.2)
+    first = patience.gather({0: stuck, 1: lambda: 2})
+    second = patience.gather({0: stuck, 1: lambda: 3})
+    end.set()
+    for thread in patience._running.values():
+        thread.join()
+    third = patience.gather({0: stuck})
+
+    assert isinstance(first[0], SourceTimeout)
+    assert isinstance(second[0], SourceTimeout)
+    assert (first[1], second[1], third[0]) == (2, 3, 1)
+    assert len(calls) == 2
+
+
+def test_bug_of_a_job_is_raised() -> None:
+    with pytest.raises(ZeroDivisionError):
+        Patience(10).gather({0: lambda: 1 // 0})

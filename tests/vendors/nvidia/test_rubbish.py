@@ -1,0 +1,173 @@
+"""Whatever the library answers, nothing of the plugin breaks: it says what it could not know."""
+
+import ctypes
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any, Self
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accelkit import Device, SourceError
+from accelkit.core.reading import read_inventory
+from accelkit.testing.machine_host import MachineHost
+from accelkit.testing.simulate import set_state, simulate
+from accelkit.vendors.nvidia.vendor import Nvidia, NvidiaOptions
+from tests.vendors.nvidia.bench import Bench, Make, evidence
+
+Answer = Callable[..., int]  # type: ignore[explicit-any]  # of any C signature
+_FILLS_ARRAYS = {"nvmlDeviceGetComputeRunningProcesses_v3"}
+"""The binding makes arrays as large as this is told, and would take all memory of the test."""
+
+
+class Table:
+    """A library, some of whose functions lie."""
+
+    def __init__(self, honest: object, lies: Mapping[str, Answer]) -> None:
+        self._honest = honest
+        self._lies = lies
+
+    def __getattr__(self, name: str) -> Any:  # type: ignore[explicit-any]  # of any signature
+        function = getattr(self._honest, name)
+        lie = self._lies.get(name)
+        return function if lie is None else lambda *args: lie(function, *args)
+
+
+class Liar(MachineHost):
+    """A machine whose library lies."""
+
+    lies: Mapping[str, Answer] = {}
+
+    def library(self, soname: str) -> Any:  # type: ignore[explicit-any]  # of any signature
+        return Table(super().library(soname), self.lies)
+
+    def under(self, root: str) -> Self:
+        raise AssertionError(root)
+
+
+def failing(code: int) -> Answer:
+    return lambda _function, *_args: code
+
+
+def scribbling(noise: bytes) -> Answer:
+    """Answer truly, then overwrite everything that was answered."""
+
+    def lie(function: Answer, *args: object) -> int:
+        code = function(*args)
+        for arg in args:
+            target = getattr(arg, "_obj", arg)
+            if isinstance(target, ctypes.Array | ctypes.Structure) or hasattr(arg, "_obj"):
+                size = ctypes.sizeof(target)  # type: ignore[arg-type]  # of any C type
+                spread = (noise * (size // len(noise) + 1))[:size]
+                ctypes.memmove(ctypes.addressof(target), spread, size)  # type: ignore[arg-type]  # the same
+        return code
+
+    return lie
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> str:
+    made = str(tmp_path_factory.mktemp("machine"))
+    simulate("nvidia", "h100", 2, made)
+    for verb in ("mig gpu-0 on", "create-mig gpu-0 1g.10gb 0", "create-mig gpu-0 3g.40gb 4"):
+        set_state(made, verb.split())
+    return made
+
+
+def symbols(made: str) -> list[str]:
+    table = MachineHost(made).library("libnvidia-ml.so.1")
+    return sorted(name for name in vars(table) if name.startswith("nvml"))
+
+
+def use_all_of(host: Liar) -> None:
+    """Call everything; only errors of sources may come out, and only plausible devices."""
+    vendor = Nvidia(NvidiaOptions())
+    report = read_inventory(vendor, host)
+    assert {p.code for p in report.problems}.isdisjoint({"plugin-bug", "plugin-contract"})
+    known = read_inventory(Nvidia(NvidiaOptions()), MachineHost(host._shared.directory)).devices
+    answers: list[Callable[[], Iterable[object]]] = [
+        partial(vendor.links, host, known),
+        partial(vendor.holders, host, known),
+        partial(vendor.diagnose, host),
+        partial(vendor.listen, host, 0.0),
+        *(partial(vendor.conditions, host, device, evidence(())) for device in known),
+    ]
+    for answer in answers:
+        with suppress(SourceError):
+            list(answer())
+    vendor.close()
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_any_error_of_any_function_is_only_an_error_of_the_source(
+    directory: str, data: st.DataObject
+) -> None:
+    lying = data.draw(st.sets(st.sampled_from(symbols(directory)), min_size=1, max_size=4))
+    codes = st.sampled_from([1, 2, 3, 4, 6, 7, 9, 10, 13, 15, 16, 21, 25, 26, 999, -1, 1 << 30])
+    host = Liar(directory)
+    host.lies = {symbol: failing(data.draw(codes)) for symbol in sorted(lying)}
+
+    use_all_of(host)
+
+
+@settings(max_examples=120, deadline=None)
+@given(data=st.data())
+def test_any_rubbish_of_any_function_is_only_an_error_of_the_source(
+    directory: str, data: st.DataObject
+) -> None:
+    able = [symbol for symbol in symbols(directory) if symbol not in _FILLS_ARRAYS]
+    lying = data.draw(st.sets(st.sampled_from(able), min_size=1, max_size=3))
+    noise = st.binary(min_size=1, max_size=16)
+    host = Liar(directory)
+    host.lies = {symbol: scribbling(data.draw(noise)) for symbol in sorted(lying)}
+
+    use_all_of(host)
+
+
+@pytest.mark.parametrize(
+    "symbol,noise",
+    [
+        ("nvmlDeviceGetUUID", b"\0"),
+        ("nvmlDeviceGetUUID", b"\xff\xfe"),
+        ("nvmlDeviceGetUUID", b"GPU-none\0"),
+        ("nvmlDeviceGetName", b"\x07"),
+        ("nvmlDeviceGetMinorNumber", b"\xff"),
+        ("nvmlDeviceGetMemoryInfo", b"\xff"),
+        ("nvmlDeviceGetMemoryInfo", b"\0"),
+        ("nvmlDeviceGetGpuInstanceProfileInfoV", b"\xff"),
+        ("nvmlDeviceGetGpuInstancePossiblePlacements_v2", b"\x70\0\0\0"),
+        ("nvmlGpuInstanceGetInfo", b"\x63\0\0\0"),
+    ],
+)
+def test_gpu_whose_answer_cannot_be_is_not_served(
+    directory: str, symbol: str, noise: bytes
+) -> None:
+    host = Liar(directory)
+    host.lies = {symbol: scribbling(noise)}
+    report = read_inventory(Nvidia(NvidiaOptions()), host)
+
+    assert "0000:03:00.0" in {p.subject for p in report.problems}
+    assert all(isinstance(d, Device) and d.locality.numa_node != 0 for d in report.devices)
+
+
+def test_two_gpus_of_one_uuid_are_one_device_and_one_problem(bench: Make) -> None:
+    made: Bench = bench("l4", 2)
+    uuid = made.devices()[0].handle
+    host = Liar(made.directory)
+    host.lies = {"nvmlDeviceGetUUID": scribbling((uuid or "").encode() + b"\0" * 60)}
+    report = read_inventory(Nvidia(NvidiaOptions()), host)
+
+    assert len(report.devices) == 1
+    assert [(p.subject, p.code) for p in report.problems] == [("0000:04:00.0", "rubbish")]
+
+
+@pytest.mark.parametrize("count", [b"\xff\xff\xff\xff", b"\x01\x01\0\0"])
+def test_impossible_number_of_gpus_is_no_knowledge_at_all(directory: str, count: bytes) -> None:
+    host = Liar(directory)
+    host.lies = {"nvmlDeviceGetCount_v2": scribbling(count)}
+    report = read_inventory(Nvidia(NvidiaOptions()), host)
+
+    assert (report.answered, [p.code for p in report.problems]) == (False, ["rubbish"])
