@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import attrs
 
-from accelkit.core.errors import ConfigError
+from accelkit import ConfigError
 from accelkit.testing.machines import Part
 from accelkit.testing.simulate import simulate
 from accelkit.vendors.nvidia.board import BUS_WORDS, TOPOLOGY, Topology
