@@ -13,7 +13,16 @@ from accelkit.agent.store import Switch, ViewStore
 from accelkit.core.clock import Clock
 from accelkit.core.evidence import record
 from accelkit.core.health import grace_ends
-from accelkit.core.model import Device, DeviceId, Event, Evidence, Holding, Problem, VendorReport
+from accelkit.core.model import (
+    Device,
+    DeviceId,
+    Event,
+    Evidence,
+    Holding,
+    Problem,
+    Snapshot,
+    VendorReport,
+)
 from accelkit.core.policy import Offer, Policy
 from accelkit.core.reading import HealthReading
 from accelkit.core.snapshot import assemble, build_view, diff
@@ -73,7 +82,16 @@ class Knowledge:
         self._domains = FrozenMap({vendor.name: vendor.domain for vendor in vendors})
         self._sets = frozenset(vendor.name for vendor in vendors if vendor.sets)
         self._revision = revision_of(policy)
-        self.store = ViewStore(View(boot=boot, revision=self._revision))
+        self.store = ViewStore(
+            View(
+                snapshot=Snapshot(node=node),
+                offers=policy.offers,
+                domains=self._domains,
+                sets=self._sets,
+                revision=self._revision,
+                boot=boot,
+            )
+        )
 
     def draft(self, new: _Draft = _AS_KEPT) -> View:
         """The view as it would be with *new*."""

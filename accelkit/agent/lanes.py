@@ -19,7 +19,6 @@ DEADLINES_S: Mapping[str, float] = {
     "edits": 5.0,
     "set edits": 2.0,  # inside Allocate, which holds up the kubelet's whole sync loop
     "holders": 5.0,
-    "signals": 5.0,
 }
 """How long a call may take, before the vendor's own scale."""
 LISTEN_S = 5.0

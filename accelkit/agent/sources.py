@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import attrs
 
-from accelkit.agent.lanes import LISTEN_S, Lanes, Observe
+from accelkit.agent.lanes import LISTEN_S, Lane, Lanes, Observe
 from accelkit.agent.signals import Bell, matching
 from accelkit.core import reading
 from accelkit.core.allocation import ContainerEdits, Edits, Grant
@@ -36,6 +36,8 @@ from accelkit.core.vendor import Signals, SupportsEvents, SupportsHolders, Vendo
 
 log = logging.getLogger(__name__)
 
+FILES_S = 5.0
+"""How long listing watched files may take; not a call of the vendor, so no scale changes it."""
 SET_S = 2.0
 """How long Allocate waits for the edits of a set: it holds up the kubelet's whole sync loop."""
 
@@ -107,7 +109,7 @@ class Source:
             observe=observe,
             freed=lambda: self.inventory.ring(urgent=True),
         )
-        self.files = Lanes(vendor.name, 1, scale, clock)
+        self._files = Lane(vendor.name, clock)
         self.report: VendorReport | None = None
         """What it said last; None: it has not been asked yet, or does not answer yet."""
         self.reading: reading.HealthReading | None = None
@@ -256,7 +258,9 @@ class Source:
         """Files that its signals name, as they are now; None: not known. Never raises."""
         try:
             globs = self.vendor.signals.files
-            return await self.files.read("signals", partial(matching, self._host, globs))
+            return await self._files.call(
+                "signals", partial(matching, self._host, globs), deadline_s=FILES_S
+            )
         except Exception as error:  # noqa: BLE001 - signals may be a property of the plugin
             self._note(("signals", ""), error)
             return None
@@ -272,7 +276,7 @@ class Source:
     def close(self) -> None:
         """Let threads that are idle end; nobody waits for the others."""
         self.lanes.close()
-        self.files.close()
+        self._files.close()
 
     def _note(self, key: tuple[str, str], error: Exception) -> None:
         what, subject = key

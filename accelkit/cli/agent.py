@@ -18,7 +18,7 @@ from accelkit.core.errors import ConfigError, PluginError, SourceError
 from accelkit.core.host import Host
 from accelkit.core.model import Holding
 from accelkit.core.policy import Policy, VendorPolicy
-from accelkit.core.policy_check import check_policy, options_of
+from accelkit.core.policy_check import options_of, policy_problems
 from accelkit.core.registry import LoadFailure, Registry, hardware_present, load_plugins
 from accelkit.core.vendor import Vendor
 from accelkit.core.view import View
@@ -75,14 +75,15 @@ def compose(file: Path | None, node: str, root: str | None) -> Parts:
         file = POLICY
     policy = _read(file)
     configure(policy.logging)
-    registry = load_plugins(policy.paths.run)
+    # Nothing is written while the policy is wrong: its run directory may be what is wrong.
+    registry = load_plugins(None if policy_problems(policy) else policy.paths.run)
 
     def read_policy() -> Policy:
         again = _read(file)
-        check_policy(again, vendors=registry.vendors, backends=registry.backends)
+        _check(again, registry)
         return again
 
-    check_policy(policy, vendors=registry.vendors, backends=registry.backends)
+    _check(policy, registry)
     host = open_host(root or policy.paths.host)
     failures = [*registry.failures]
     vendors = tuple(_vendors(policy, registry, host, failures))
@@ -112,6 +113,19 @@ def compose(file: Path | None, node: str, root: str | None) -> Parts:
     )
 
 
+def _check(policy: Policy, registry: Registry) -> None:
+    """Refuse a policy with problems; a plugin that could not be loaded is not the operator's."""
+    failed = {failure.plugin for failure in registry.failures}
+    vendors, offers = enumerate(policy.vendors), enumerate(policy.offers)
+    excused = {
+        *(f"$.vendors[{n}].name" for n, block in vendors if block.name in failed),
+        *(f"$.offers[{n}].through" for n, offer in offers if offer.through in failed),
+    }
+    found = policy_problems(policy, vendors=registry.vendors, backends=registry.backends)
+    if problems := [problem for problem in found if problem[0] not in excused]:
+        raise ConfigError(problems)
+
+
 def _read(file: Path | None) -> Policy:
     if file is None:
         return Policy()
@@ -127,8 +141,8 @@ def _vendors(
     blocks: Mapping[str, VendorPolicy] = {block.name: block for block in policy.vendors}
     for name in blocks or registry.vendors:
         block = blocks.get(name, VendorPolicy(name=name))
-        kind = registry.vendors[name]
-        if not block.enabled or not hardware_present(kind, host):
+        kind = registry.vendors.get(name)
+        if kind is None or not block.enabled or not hardware_present(kind, host):
             log.info("vendor not asked", extra={"vendor": name, "enabled": block.enabled})
             continue
         try:

@@ -1,6 +1,5 @@
 """Where the command begins: hands over, and turns errors into exit codes. Not here: any command."""
 
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -50,16 +49,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _human(words)
     except AccelkitError as error:
         _say(error)
-        return next(code for kind, code in _CODES if isinstance(error, kind))
-    except BrokenPipeError:
-        # The reader, such as head, has seen enough; the interpreter must not flush again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return exit_code(error)
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception:  # noqa: BLE001 - exit codes have meanings, and 1 is not this one
         traceback.print_exc()
         return BROKE
+
+
+def exit_code(error: AccelkitError) -> int:
+    """What *error* ends the process with."""
+    return next(code for kind, code in _CODES if isinstance(error, kind))
 
 
 def _human(words: Sequence[str]) -> int:
@@ -74,6 +74,8 @@ def _human(words: Sequence[str]) -> int:
         return BAD_INPUT
     except click.Abort:
         return INTERRUPTED
+    except SystemExit:  # click's own: the reader, such as head, has seen enough of a help text
+        return 0
     return code if isinstance(code, int) else 0
 
 

@@ -96,7 +96,7 @@ async def test_vendor_without_signals_is_not_watched(tmp_path: Path) -> None:
     async with running(parts(tmp_path, Toy())) as agent:
         await until(lambda: not _unheard(agent))
 
-        assert agent._knowledge.sources["toy"].files.all[0]._thread is None
+        assert agent._knowledge.sources["toy"]._files._thread is None
 
 
 class Holders(Toy, SupportsHolders):

@@ -1,0 +1,86 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from accelkit.cli.main import exit_code, main
+from accelkit.core import errors
+
+
+@pytest.mark.parametrize(
+    "error, code",
+    [
+        (errors.ConfigError([("$.x", "wrong")]), 2),
+        (errors.PluginLoadError("no"), 2),
+        (errors.NotThere("no"), 3),
+        (errors.TransportError("no"), 3),
+        (errors.LedgerBusy("no"), 3),
+        (errors.UnknownDevice("no"), 1),
+        (errors.ModelError("no"), 1),
+        (errors.AccelkitError("no"), 1),
+    ],
+)
+def test_every_family_of_errors_has_its_exit_code(error: errors.AccelkitError, code: int) -> None:
+    assert exit_code(error) == code
+
+
+def test_configuration_error_lists_every_problem_with_its_path(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text("offerz: []\nhttp: {listen: 7}\n")
+
+    code = main(["agent", "--policy", str(file)])
+    said = capsys.readouterr().err.splitlines()
+
+    assert code == 2
+    assert [line.split(":")[0] for line in said] == ["$.http.listen", "$.offerz"]
+
+
+def test_file_that_cannot_be_read_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["agent", "--policy", "/no/such/file"]) == 2
+    assert capsys.readouterr().err.startswith("/no/such/file: cannot be read: No such file")
+
+
+@pytest.mark.parametrize("words", [["nonsense"], ["devices", "--nonsense"]])
+def test_wrong_usage_is_bad_input(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    assert "nonsense" in capsys.readouterr().err
+
+
+def test_help_and_version_are_fine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert main(["--help"]) == 0
+    assert "accelkit" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words, code", [(["agent", "--help"], 0), (["agent", "--nonsense"], 2)])
+def test_flags_of_the_agent_are_read_without_click(
+    words: list[str], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as found:
+        main(words)
+    assert found.value.code == code
+    assert "accelkit agent" in "".join(capsys.readouterr())
+
+
+def test_bug_ends_with_70_and_its_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a machine cannot mistake for the answer no."""
+    monkeypatch.setitem(sys.modules, "accelkit.cli.root", None)
+
+    assert main(["version"]) == 70
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_reader_that_has_seen_enough_is_no_error() -> None:
+    command = (
+        f"{sys.executable} -c 'from accelkit.cli.main import main; raise SystemExit(main())' "
+        "--help | true; exit ${PIPESTATUS[0]}"
+    )
+
+    done = subprocess.run(["bash", "-c", command], capture_output=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, b"")
