@@ -261,6 +261,7 @@ class Agent:
         if store.version != self._shown:
             figures.show(self._metrics, store.view)
             self._shown = store.version
+        figures.show_events(self._metrics, store.view, self._knowledge.evidence)
         figures.show_problems(self._metrics, self.problems())
         self._metrics.set("accelkit_ready", float(not self.why_not_ready()))
         self._metrics.set("accelkit_leader", float(self._shared.leading.now))

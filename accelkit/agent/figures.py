@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from accelkit.agent.metrics import Labels, Metrics
-from accelkit.core.model import Device, Holding, Problem
+from accelkit.core.evidence import names_of
+from accelkit.core.model import Device, Evidence, Holding, Problem
 from accelkit.core.values import Health
 from accelkit.core.view import View
 
@@ -40,6 +41,20 @@ def show_problems(metrics: Metrics, problems: Iterable[Problem]) -> None:
     metrics.replace(
         "accelkit_problems", Counter((problem.vendor or "", problem.code) for problem in problems)
     )
+
+
+def show_events(metrics: Metrics, view: View, evidence: Iterable[Evidence]) -> None:
+    """Count what was heard: of a device where one has that name, else of the vendor."""
+    known = {
+        (device.id.vendor, name): str(device.id)
+        for device in view.snapshot.devices
+        for name in names_of(device)
+    }
+    counts: Counter[Labels] = Counter()
+    for heard in evidence:
+        device = known.get((heard.vendor, heard.subject), heard.vendor)
+        counts[device, heard.code] += heard.count
+    metrics.replace("accelkit_device_events_total", counts)
 
 
 def _offer(view: View, device: Device) -> str:

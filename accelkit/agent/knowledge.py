@@ -31,6 +31,9 @@ from accelkit.core.view import View
 
 log = logging.getLogger(__name__)
 
+TURN_S = 1.0
+"""How long a new policy waits for a vendor that is being read."""
+
 
 def revision_of(policy: Policy) -> str:
     """A short name of *policy*: equal policies have equal names, in every process."""
@@ -168,9 +171,17 @@ class Knowledge:
         self.commit()
 
     async def _remake(self, source: Source, view: View) -> None:
-        async with source.turn:
+        # A vendor that is just being read makes its edits afterwards: the others do not wait.
+        try:
+            async with asyncio.timeout(TURN_S):
+                await source.turn.acquire()
+        except TimeoutError:
+            return
+        try:
             if source.report is not None:
                 await source.make_edits(offered(view, source.name), source.report)
+        finally:
+            source.turn.release()
 
     def hear(self, vendor: str, events: Iterable[Event]) -> None:
         """Write down *events*; the next look at health takes them into account."""

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import stat
 from pathlib import Path
 
 from accelkit.core.errors import ConfigError
@@ -10,14 +11,20 @@ LOCK = "leader.lock"
 
 
 def prepare_run_directory(path: Path) -> None:
-    """Make the run directory, for us alone.
+    """Make the run directory, for us alone; one that holds something keeps its mode.
 
     Raises:
-        ConfigError: It cannot be made or written.
+        ConfigError: It cannot be made or written, or everybody may write it.
     """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.chmod(0o700)
+        if not any(path.iterdir()):  # as a volume that was made for us; never /run or /tmp itself
+            path.chmod(0o700)
+        if path.stat().st_mode & stat.S_IWOTH:
+            raise ConfigError(
+                [("$.paths.run", f"everybody may write {path}, and so take over its sockets")],
+                remedy="choose a directory of the agent's own",
+            )
         probe = path / f".probe-{os.getpid()}"
         probe.touch()
         probe.unlink()

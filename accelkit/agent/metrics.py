@@ -144,9 +144,9 @@ class Metrics:
         self._histograms[metric].observe(key, seconds)
 
     def replace(self, metric: str, values: Mapping[Labels, float]) -> None:
-        """Set all series of a gauge at once; the others of it end."""
+        """Set all series of a gauge, or of what is counted elsewhere, at once; the others end."""
         for labels in values:
-            self._checked(metric, labels, MetricType.GAUGE, MetricType.INFO)
+            self._checked(metric, labels, MetricType.GAUGE, MetricType.INFO, MetricType.COUNTER)
         self._plain[metric].replace(values)
 
     def collect_with(self, collector: Callable[[], None]) -> None:

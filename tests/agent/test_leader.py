@@ -72,11 +72,30 @@ def test_run_directory_is_made_for_us_alone(tmp_path: Path) -> None:
     path = tmp_path / "a" / "run"
 
     prepare_run_directory(path)
+    made = path.stat().st_mode & 0o777
     path.chmod(0o755)
     prepare_run_directory(path)
 
-    assert path.stat().st_mode & 0o777 == 0o700
+    assert (made, path.stat().st_mode & 0o777) == (0o700, 0o700)
     assert list(path.iterdir()) == []
+
+
+def test_directory_that_holds_something_keeps_its_mode(tmp_path: Path) -> None:
+    """It may be /run itself, and others need it."""
+    (tmp_path / "theirs").touch()
+    tmp_path.chmod(0o755)
+
+    prepare_run_directory(tmp_path)
+
+    assert tmp_path.stat().st_mode & 0o777 == 0o755
+
+
+def test_directory_that_everybody_may_write_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "theirs").touch()
+    tmp_path.chmod(0o1777)
+
+    with pytest.raises(ConfigError, match=r"\$\.paths\.run: everybody may write"):
+        prepare_run_directory(tmp_path)
 
 
 def test_run_directory_that_cannot_be_written_is_a_configuration_error(tmp_path: Path) -> None:

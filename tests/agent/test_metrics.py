@@ -162,6 +162,8 @@ def test_other_kinds_are_refused_alike() -> None:
         made.observe("c_total", 1, ("x",))
     with pytest.raises(PluginContractError, match="g has the labels a, b"):
         made.replace("g", {("x",): 1.0})
+    with pytest.raises(PluginContractError, match="l_seconds is not a gauge"):
+        made.replace("l_seconds", {("x",): 1.0})
 
 
 def test_the_list_is_written_with_help_and_type_and_no_series_twice() -> None:

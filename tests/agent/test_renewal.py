@@ -5,9 +5,11 @@ import attrs
 from accelkit.agent.agent import Parts
 from accelkit.agent.reload import read_policy_file
 from tests.agent.toys import (
+    Hanging,
     Toy,
     codes_of,
     device,
+    health_of,
     parts,
     policy,
     ready,
@@ -101,6 +103,19 @@ async def test_change_of_what_is_read_at_start_asks_for_a_restart(tmp_path: Path
 
     assert problem.subject == "$.http"
     assert problem.remedy == "restart the agent"
+
+
+async def test_vendor_that_hangs_does_not_hold_up_a_new_policy(tmp_path: Path) -> None:
+    hanging = Hanging()
+    file = written(tmp_path, "offers: [{name: one}]")
+    async with running(from_file(file, tmp_path, Toy(), hanging)) as agent:
+        await until(lambda: health_of(agent).keys() == {"toy/a", "toy/b"})
+        written(tmp_path, "offers: [{name: two}]")
+        await until(lambda: [offer.name for offer in view_of(agent).offers] == ["two"])
+
+        assert not hanging.go.is_set()
+        assert view_of(agent).edits.keys() == {device("toy", "a"), device("toy", "b")}
+    hanging.go.set()
 
 
 async def test_new_backend_is_started(tmp_path: Path) -> None:
