@@ -1,0 +1,236 @@
+"""`accelkit devices`: what is there, how it is, who has it. Not here: how that is found out."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from accelkit.cli.options import Asked, form_option, node_options
+from accelkit.cli.showing import (
+    NONE,
+    Form,
+    amount,
+    counted,
+    document,
+    show_table,
+    show_tree,
+    timeless,
+)
+
+if TYPE_CHECKING:
+    from accelkit.cli.node import NodeReading
+    from accelkit.core.model import Device, DeviceId, Holding
+    from accelkit.core.serde import Tree
+    from accelkit.core.view import View
+
+COLUMNS = ("DEVICE", "PRODUCT", "HEALTH", "OFFER", "NUMA", "MEMORY", "HELD BY")
+MOST_HOLDERS = 2
+"""In a cell; more are counted."""
+
+NOTHING = """\
+No accelerators were found on {where}.
+  asked:      {asked}
+  not there:  {absent}
+
+To offer something that no vendor knows, describe it by rules in a policy, as in
+  apiVersion: accelkit.dev/v1
+  kind: NodePolicy
+  vendors:
+  - name: generic
+    options: {{devices: [{{name: fuse, match: {{path: /dev/fuse}}}}]}}
+and look again with: accelkit devices --policy FILE
+
+To try accelkit without hardware:
+  accelkit simulate nvidia --product h100 --count 8 /tmp/node
+  accelkit devices --host /tmp/node
+"""
+
+
+@click.command(
+    "devices",
+    epilog="Example: accelkit devices nvidia/gpu-8f6d… -o yaml. "
+    "Ends with 1 if a device is UNHEALTHY, or if DEVICE is not there.",
+)
+@click.argument("device", required=False)
+@node_options
+@form_option
+def command(*, device: str | None, form: Form, **asked: Unpack[Asked]) -> int:
+    """List the accelerators of a host, how they are, and who has them.
+
+    DEVICE is an id, a name or any other id that the device is known by: only it is printed then,
+    with its partitions; as YAML or JSON it is the whole value.
+    """
+    from accelkit.cli.finding import find  # noqa: PLC0415 - help does without
+    from accelkit.cli.reading import look  # noqa: PLC0415 - see above
+
+    found = look(asked)
+    view = found.view
+    if device is not None:
+        one = find(view, device)
+        chosen = tuple(d for d in view.snapshot.devices if one.id in {d.id, d.parent})
+        if form is not Form.TABLE:
+            show_tree(timeless(_item(view, one)), form)
+        else:
+            _show_rows(view, chosen)
+            _show_details(view, chosen, few=True)
+        return _code(view, chosen)
+    if form is not Form.TABLE:
+        show_tree(_list(view), form)
+    elif not view.snapshot.devices:
+        _show_nothing(found)
+    else:
+        _show_rows(view, view.snapshot.devices)
+        _show_details(view, view.snapshot.devices, few=False)
+    if form is Form.TABLE:
+        _show_problems(view)
+    return _code(view, view.snapshot.devices)
+
+
+def _code(view: "View", devices: "Iterable[Device]") -> int:
+    from accelkit.core.values import Health  # noqa: PLC0415 - see command
+
+    return int(any(view.verdicts[d.id].health is Health.UNHEALTHY for d in devices))
+
+
+def _list(view: "View") -> "Tree":
+    from accelkit.core.serde import to_tree  # noqa: PLC0415 - loads cattrs
+
+    return document(
+        "DeviceList",
+        node=view.snapshot.node,
+        items=[_item(view, device) for device in view.snapshot.devices],
+        problems=to_tree(view.snapshot.problems),
+    )
+
+
+def _item(view: "View", device: "Device") -> "dict[str, Tree]":
+    """The device, and what the view says of it."""
+    from accelkit.core.serde import to_tree  # noqa: PLC0415 - loads cattrs
+
+    tree = to_tree(device)
+    assert isinstance(tree, dict)
+    return {
+        **tree,
+        "verdict": to_tree(view.verdicts[device.id]),
+        "assignment": to_tree(view.assignments[device.id]),
+        "holdings": to_tree(tuple(h for h in view.holdings if h.device == device.id)),
+    }
+
+
+def _tree(devices: "Iterable[Device]") -> "Iterator[tuple[Device, str]]":
+    """Whole devices, each before its partitions, with what draws the tree."""
+    from accelkit.cli.finding import in_order  # noqa: PLC0415 - see command
+
+    several = in_order(devices)
+    there = {device.id for device in several}
+    parts: dict[DeviceId, list[Device]] = {}
+    for device in several:
+        if device.parent is not None and device.parent in there:
+            parts.setdefault(device.parent, []).append(device)
+    for device in several:
+        if device.parent in there:
+            continue
+        yield device, ""
+        own = sorted(parts.get(device.id, ()), key=lambda d: (d.placement, d.id))
+        for number, part in enumerate(own, 1):
+            yield part, "└─ " if number == len(own) else "├─ "
+
+
+def _show_rows(view: "View", devices: "Iterable[Device]") -> None:
+    holders: dict[DeviceId, list[Holding]] = {}
+    for holding in view.holdings:
+        holders.setdefault(holding.device, []).append(holding)
+    show_table(
+        COLUMNS,
+        (
+            (
+                f"{branch}{device.id}",
+                device.profile or device.product or NONE,
+                _health(view, device),
+                _offer(view, device),
+                NONE if device.locality.numa_node is None else str(device.locality.numa_node),
+                amount(device.capacity.get("memory")),
+                _held(holders.get(device.id, ())),
+            )
+            for device, branch in _tree(devices)
+        ),
+    )
+
+
+def _health(view: "View", device: "Device") -> str:
+    from accelkit.core.values import Standing  # noqa: PLC0415 - see command
+
+    health = view.verdicts[device.id].health.value
+    present = device.standing is Standing.PRESENT
+    return health if present else f"{health} ({device.standing.lower()})"
+
+
+def _offer(view: "View", device: "Device") -> str:
+    given = view.assignments[device.id]
+    if given.terms is None:
+        return NONE
+    shares = f" ×{given.terms.sharing.shares}" if given.terms.sharing.shares > 1 else ""  # noqa: RUF001 - times
+    return f"{given.terms.name}{shares}{' (leaving)' if given.leaving else ''}"
+
+
+def _held(holdings: "Iterable[Holding]") -> str:
+    names = sorted({_holder(holding) for holding in holdings})
+    more = len(names) - MOST_HOLDERS
+    return ", ".join(names[:MOST_HOLDERS]) + (f" +{more}" if more > 0 else "") or NONE
+
+
+def _holder(holding: "Holding") -> str:
+    holder = holding.holder
+    if holder.pod is not None:
+        return f"{holder.namespace}/{holder.pod}"
+    if holder.claim is not None:
+        return f"claim {holder.namespace}/{holder.claim}"
+    return f"process {holder.uid}" if holder.uid else holder.kind.lower()
+
+
+def _show_details(view: "View", devices: "Iterable[Device]", *, few: bool) -> None:
+    """Below the table: conditions that people should know of, and why something is not offered."""
+    from accelkit.core.values import Severity  # noqa: PLC0415 - see command
+
+    several = tuple(devices)
+    rows = [
+        (str(d.id), c.code, c.severity.value, c.message or NONE)
+        for d in several
+        for c in view.verdicts[d.id].reasons
+        if few or c.severity is not Severity.INFO
+    ]
+    if rows:
+        click.echo()
+        show_table(("DEVICE", "CONDITION", "SEVERITY", "WHAT"), rows)
+    whys: dict[str, list[str]] = {}
+    for device in several:
+        given = view.assignments[device.id]
+        if given.why:
+            whys.setdefault(given.why, []).append(str(device.id))
+    if whys:
+        click.echo()
+    for why, ids in sorted(whys.items()):
+        named = ", ".join(ids) if few or len(ids) <= 3 else counted(len(ids), "device")
+        click.echo(f"{named}: {why}")
+
+
+def _show_problems(view: "View") -> None:
+    problems = view.snapshot.problems
+    if problems:
+        click.echo()
+    for problem in problems:
+        where = "/".join(filter(None, (problem.vendor, problem.subject)))
+        click.echo(f"problem: {where}: {problem.reason} [{problem.code}]")
+        if problem.remedy:
+            click.echo(f"  remedy: {problem.remedy}")
+
+
+def _show_nothing(found: "NodeReading") -> None:
+    """Say what was asked, and what one can do; where vendors failed, their problems say more."""
+    where = "this machine" if found.host == "/" else found.host
+    if any(problem.vendor for problem in found.view.snapshot.problems):
+        click.echo(f"No accelerators are known on {where}: not everything could be read.")
+        return
+    asked = ", ".join(found.asked) or "no vendor"
+    absent = ", ".join(found.absent) or "every vendor was asked"
+    click.echo(NOTHING.format(where=where, asked=asked, absent=absent), nl=False)

@@ -1,0 +1,196 @@
+"""Which devices a pod would get, and why: asked of the code that answers the kubelet.
+
+Not here: how devices are chosen.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
+from math import comb
+
+import attrs
+
+from accelkit.backends.kubelet.document import Catalog, Entry, catalog_of, fit
+from accelkit.backends.kubelet.preferred import Preference, preference_of
+from accelkit.cli.finding import find
+from accelkit.core.errors import ConfigError, DeviceUnavailable, UnknownDevice
+from accelkit.core.model import DeviceId
+from accelkit.core.preference import Choice, closeness, prefer
+from accelkit.core.topology import unit_of
+from accelkit.core.values import FrozenMap, freeze
+from accelkit.core.view import View
+
+MOST_SETS = 20_000
+"""Up to so many other sets are looked at one by one."""
+SHOWN = 3
+"""Alternatives."""
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class Wish:
+    """What a pod asks for, and what is gone already."""
+
+    size: int
+    resource: str | None = None
+    """None: the only one."""
+    taken: tuple[str, ...] = ()
+    must: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class Alternative:
+    """Another set, and what it would lose."""
+
+    ids: tuple[str, ...]
+    loses: int
+    """Closeness that the choice has more than this set."""
+    rest_loses: int
+    """Closeness that is left to others by the choice and not by this set."""
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class Pick:
+    """An answer with its reasons."""
+
+    resource: str
+    size: int
+    ids: tuple[str, ...]
+    devices: FrozenMap[str, DeviceId]
+    """What each id of the resource stands for."""
+    closeness: int
+    exact: bool
+    upper: int
+    """No set is closer than this."""
+    legal: bool
+    method: str
+    left: tuple[str, ...]
+    """What is still free then."""
+    left_closeness: int
+    next_closeness: int | None
+    """Of the best set of the same size among what is left; None: it does not suffice."""
+    unavailable: FrozenMap[str, str]
+    """Ids of the resource that are not to be had, and why."""
+    others: int
+    """How many other sets there were."""
+    compared: bool
+    """Whether they were few enough to look at each."""
+    alternatives: tuple[Alternative, ...]
+    """The best of them that may be used, one for each loss."""
+
+
+def pick(view: View, numa_nodes: Collection[int], wish: Wish) -> Pick:
+    """Answer *wish* as the kubelet would be answered.
+
+    Raises:
+        ConfigError: The resource is not clear, or the wish contradicts itself.
+        UnknownDevice: A device that is named is not in the resource.
+        DeviceUnavailable: There are not enough devices.
+    """
+    catalog = fit(catalog_of(view, numa_nodes), view)
+    resource = _resource(catalog, wish.resource)
+    entries = catalog[resource]
+    taken, must = (_ids(view, entries, words) for words in (wish.taken, wish.must))
+    if both := sorted({*taken} & {*must}):
+        raise ConfigError([("--must", f"{both[0]} is taken")])
+    free = [entry.wire.id for entry in entries if not entry.why and entry.wire.id not in taken]
+    gone = {entry.wire.id: entry.why for entry in entries if entry.why}
+    preference = preference_of(view, entries, None)
+    if preference is None or len({*free, *must}) < wish.size:
+        there = len({*free, *must})
+        raise DeviceUnavailable(
+            f"{wish.size} of {resource} are wanted, {there} are free",
+            remedy="see: accelkit devices",
+        )
+    if len(must) > wish.size:
+        raise ConfigError([("--must", f"names {len(must)} for a pod that asks for {wish.size}")])
+    choice = _asked(preference, free, must, wish.size)
+    others, alternatives = _alternatives(preference, free, must, choice)
+    left = [name for name in free if name not in choice.ids]
+    again = _asked(preference, left, (), wish.size) if len(left) >= wish.size else None
+    return Pick(
+        resource=resource,
+        size=wish.size,
+        ids=choice.ids,
+        devices=FrozenMap((entry.wire.id, entry.device) for entry in entries),
+        closeness=choice.closeness,
+        exact=choice.exact,
+        upper=choice.upper,
+        legal=choice.legal,
+        method=choice.method.value,
+        left=tuple(left),
+        left_closeness=choice.rest,
+        next_closeness=None if again is None else again.closeness,
+        unavailable=FrozenMap(gone),
+        others=others,
+        compared=others <= MOST_SETS,
+        alternatives=alternatives,
+    )
+
+
+def _resource(catalog: Catalog, wanted: str | None) -> str:
+    if wanted is not None and wanted in catalog:
+        return wanted
+    names = ", ".join(catalog) or "none"
+    if wanted is not None:
+        raise ConfigError([("--resource", f"{wanted} is not offered here; there are: {names}")])
+    if len(catalog) != 1:
+        raise ConfigError(
+            [("--resource", f"say which; there are: {names}")]
+            if catalog
+            else [("--pick", "nothing is offered through the kubelet here")]
+        )
+    return next(iter(catalog))
+
+
+def _ids(view: View, entries: Sequence[Entry], words: Collection[str]) -> tuple[str, ...]:
+    """The ids that *words* name: of the list itself, or devices, of which all shares are meant."""
+    listed: Mapping[str, Entry] = {entry.wire.id: entry for entry in entries}
+    ids: list[str] = []
+    for word in words:
+        if word in listed:
+            ids.append(word)
+            continue
+        device = find(view, word)
+        of_device = [entry.wire.id for entry in entries if entry.device == device.id]
+        if not of_device:
+            raise UnknownDevice(f"{device.id} is not in this resource")
+        ids += of_device
+    return tuple(dict.fromkeys(ids))
+
+
+def _asked(
+    preference: Preference, free: Collection[str], must: Collection[str], size: int
+) -> Choice:
+    unit = unit_of(preference.view, preference.offer, [*free, *must])
+    topology, legal = preference.topology, preference.legal
+    return prefer(topology, free, must, size, unit=unit, legal=legal)
+
+
+def _alternatives(
+    preference: Preference, free: Collection[str], must: Collection[str], choice: Choice
+) -> tuple[int, tuple[Alternative, ...]]:
+    """How many other sets there were, and the best of each loss."""
+    topology = preference.topology
+    open_to_all = sorted({*free} - {*must}, key=lambda name: topology.rank[name])
+    wanted = len(choice.ids) - len(must)
+    number = comb(len(open_to_all), wanted) - 1
+    if not 0 < number <= MOST_SETS:
+        return number, ()
+    unit = unit_of(preference.view, preference.offer, [*free, *must])
+    everything = _mask(preference, {*free, *must})
+    chosen = _mask(preference, choice.ids)
+    sizes = None if preference.legal is None else preference.legal.at(len(choice.ids))
+    best: dict[tuple[int, int], Alternative] = {}
+    for some in combinations(open_to_all, wanted):
+        mask = _mask(preference, (*some, *must))
+        if mask == chosen or (sizes and mask not in sizes):
+            continue
+        loses = choice.closeness - closeness(topology, mask, unit=unit)
+        rest = choice.rest - closeness(topology, everything & ~mask)
+        if (loses, rest) not in best:
+            ids = tuple(sorted((*some, *must), key=lambda name: topology.rank[name]))
+            best[loses, rest] = Alternative(ids=ids, loses=loses, rest_loses=rest)
+    return number, tuple(best[key] for key in sorted(best)[:SHOWN])
+
+
+def _mask(preference: Preference, ids: Collection[str]) -> int:
+    return sum(1 << preference.topology.rank[name] for name in ids)

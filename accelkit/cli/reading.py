@@ -1,0 +1,17 @@
+"""From what was asked on the command line to a look at the node. Not here: the look itself."""
+
+from accelkit.agent.logs import configure
+from accelkit.cli.node import NodeReading, look_at
+from accelkit.cli.options import Asked
+from accelkit.core.policy import LogFormat, Logging, LogLevel
+
+
+def look(asked: Asked) -> NodeReading:
+    """Read the node that *asked* names; with ``--trace`` the log goes to standard error.
+
+    Raises:
+        ConfigError: The policy is wrong, or there is no such host.
+    """
+    level = LogLevel.DEBUG if asked["trace"] else LogLevel.ERROR
+    configure(Logging(level=level, format=LogFormat.TEXT))
+    return look_at(asked["host"], asked["policy"], asked["node"], trace=asked["trace"])

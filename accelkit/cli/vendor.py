@@ -1,0 +1,99 @@
+"""`accelkit vendor list`: what is installed, and why something is not used."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import attrs
+import click
+
+from accelkit.cli.options import form_option
+from accelkit.cli.showing import NONE, Form, document, show_table, show_tree
+from accelkit.core.values import freeze
+
+if TYPE_CHECKING:
+    from accelkit.core.host import Host
+    from accelkit.core.registry import Registry
+
+_WORDS = {True: "yes", False: "no", None: NONE}
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class Installed:
+    """A vendor, or a plugin that could not be loaded."""
+
+    vendor: str
+    version: str | None = None
+    api: int | None = None
+    hardware: bool | None = None
+    """Whether it is on the host's PCI bus; None: the vendor names none."""
+    loaded: bool = True
+    isolation: str | None = None
+    abilities: tuple[str, ...] = ()
+    why_not: str | None = None
+    """Why it is not used."""
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """In the order of the fields."""
+        return (
+            self.vendor,
+            self.version or NONE,
+            NONE if self.api is None else str(self.api),
+            "any" if self.loaded and self.hardware is None else _WORDS[self.hardware],
+            _WORDS[self.loaded],
+            self.isolation or NONE,
+            " ".join(self.abilities) or NONE,
+            self.why_not or NONE,
+        )
+
+
+@click.group("vendor")
+def command() -> None:
+    """List what is installed, and why something is not used."""
+
+
+@command.command("list", epilog="Example: accelkit vendor list --host /tmp/node")
+@click.option(
+    "--host", metavar="DIR", default="/", help="Where to look for hardware.", show_default=True
+)
+@form_option
+def list_(*, host: str, form: Form) -> int:
+    """List vendors: which can be used on this host, and why others cannot.
+
+    HARDWARE is whether theirs is on the PCI bus; any: they are always asked.
+    """
+    from accelkit.core.registry import load_plugins  # noqa: PLC0415 - help does without
+    from accelkit.core.serde import to_tree  # noqa: PLC0415 - loads cattrs
+    from accelkit.testing.hosts import open_host  # noqa: PLC0415 - help does without
+
+    found = tuple(_installed(load_plugins(), open_host(host)))
+    if form is Form.TABLE:
+        columns = (f.name.replace("_", " ").upper() for f in attrs.fields(Installed))
+        show_table(tuple(columns), (one.cells for one in found))
+    else:
+        show_tree(document("VendorList", items=to_tree(found)), form)
+    return 0
+
+
+def _installed(registry: "Registry", host: "Host") -> Iterator[Installed]:
+    from accelkit.core.registry import hardware_present  # noqa: PLC0415 - help does without
+    from accelkit.core.vendor import abilities  # noqa: PLC0415 - see above
+
+    versions = {name: p.version for p in registry.plugins.values() for name in p.vendors}
+    for name, kind in registry.vendors.items():
+        present = hardware_present(kind, host)
+        yield Installed(
+            vendor=name,
+            version=versions[name] or None,
+            api=kind.api,
+            hardware=present if kind.hardware else None,
+            # In the agent each vendor has threads of its own.
+            isolation="thread",
+            abilities=abilities(kind),
+            why_not=None if present else "none of its hardware is on the PCI bus",
+        )
+    for failure in registry.failures:
+        why = f"{failure.reason} [{failure.code}]"
+        if failure.remedy:
+            why += f"; {failure.remedy}"
+        yield Installed(vendor=failure.plugin, loaded=False, why_not=why)
