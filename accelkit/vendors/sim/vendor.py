@@ -91,7 +91,11 @@ class Sim(Vendor, SupportsHealth, SupportsEvents, SupportsLinks, SupportsGroups,
         if not 0 < memory < 1 << 63:
             raise ValueError(f"memory_bytes {memory}")
         halves = int(function.read("halves"))
-        board = function.read("board")
+        board, place = function.read("board"), int(function.read("place"))
+        if board and dns_label(board) != board:
+            raise ValueError(f"board {board[:40]!r}")
+        if not 0 <= place < 1 << 32:
+            raise ValueError(f"place {place}")
         whole = self.device(
             dns_label(function.read("serial")),
             kind="accel",
@@ -102,7 +106,7 @@ class Sim(Vendor, SupportsHealth, SupportsEvents, SupportsLinks, SupportsGroups,
             attributes={
                 **({"board": board} if board else {}),
                 "firmware": Version.parse(function.read("firmware")),
-                "place": int(function.read("place")),
+                "place": place,
             },
             capacity={"memory": memory},
             aliases={function.address},
