@@ -1,6 +1,6 @@
 """`accelkit devices`: what is there, how it is, who has it. Not here: how that is found out."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Unpack
 
 import click

@@ -194,7 +194,7 @@ def place(branches: Sequence[Branch | Device], y: float, outward: int) -> Line:
     right = _fill(branches, MARGIN, (y, depth, outward, width), frames, boxes) - GAP
     height = BOX_HEIGHT + depth * (2 * PAD + LABEL)
     return Line(
-        frames=frames,
+        frames=tuple(frames),
         boxes=boxes,
         rect=Rect(x=MARGIN, y=y, width=right - MARGIN, height=height),
         outward=outward,

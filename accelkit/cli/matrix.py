@@ -29,7 +29,7 @@ Pair = tuple[DeviceId, DeviceId]
 
 
 def whole_devices(view: View) -> tuple[Device, ...]:
-    """What is connected: devices that are not partitions, in the order in which they are numbered."""
+    """Devices that are not partitions, in the order in which they are numbered."""
     return in_order(d for d in view.snapshot.devices if d.parent is None)
 
 

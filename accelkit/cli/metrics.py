@@ -19,6 +19,9 @@ def command(*, form: Form) -> int:
         return 0
     show_table(
         ("NAME", "TYPE", "UNIT", "LABELS", "HELP"),
-        ((m.name, m.type.value, m.unit or NONE, ",".join(m.labels) or NONE, m.help) for m in METRICS),
+        (
+            (m.name, m.type.value, m.unit or NONE, ",".join(m.labels) or NONE, m.help)
+            for m in METRICS
+        ),
     )
     return 0

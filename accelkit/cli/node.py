@@ -5,7 +5,6 @@ Not here: any output, and click, so that it can be used by whoever wants a view.
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import attrs
@@ -15,18 +14,17 @@ from accelkit.agent.knowledge import Knowledge
 from accelkit.agent.lanes import Observe
 from accelkit.agent.reload import read_policy_file
 from accelkit.agent.sources import Source
+from accelkit.cli.composing import boot_of, check_installed, choose_vendors
 from accelkit.core.clock import RealClock
-from accelkit.core.errors import ConfigError, SourceError
+from accelkit.core.errors import BackendError, ConfigError
 from accelkit.core.host import Host
 from accelkit.core.model import Problem
-from accelkit.core.policy import Policy, VendorPolicy
-from accelkit.core.policy_check import check_policy, options_of
-from accelkit.core.registry import LoadFailure, Registry, hardware_present, load_plugins
+from accelkit.core.policy import Policy
+from accelkit.core.real_host import RealHost
+from accelkit.core.registry import LoadFailure, Registry, load_plugins
 from accelkit.core.values import freeze
-from accelkit.core.vendor import Vendor
 from accelkit.core.view import View
 from accelkit.testing.hosts import open_host
-from accelkit.testing.shared import BOOT_ID
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +52,7 @@ def read_policy(file: Path | None, registry: Registry) -> Policy:
         ConfigError: It is wrong; everything that is.
     """
     policy = Policy() if file is None else read_policy_file(file)
-    check_policy(policy, vendors=registry.vendors, backends=registry.backends)
+    check_installed(policy, registry)
     return policy
 
 
@@ -103,37 +101,49 @@ async def read_node(
         ConfigError: There is no host at ``paths.host`` of *policy*.
     """
     host = open_host(policy.paths.host)
+    chosen = choose_vendors(policy, registry, host)
     clock = RealClock()
-    problems: list[Problem] = [_not_loaded(failure) for failure in registry.failures]
-    absent: list[str] = []
-    sources: list[Source] = []
-    for block, kind in _wanted(policy, registry):
-        if not hardware_present(kind, host):
-            absent.append(block.name)
-            continue
-        try:
-            vendor = kind(options_of(kind, block.options))
-        except ConfigError:
-            raise
-        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
-            problems.append(_not_made(block.name, error))
-            continue
-        scale = block.deadline_scale
-        sources.append(Source(vendor, host, scale, clock, _tracer(block.name, wanted=trace)))
-    knowledge = Knowledge(node, _boot(host), policy, sources, Pending(clock), clock)
+    scales = {block.name: block.deadline_scale for block in policy.vendors}
+    sources = [
+        Source(v, host, scales.get(v.name, 1.0), clock, _tracer(v.name, wanted=trace))
+        for v in chosen.vendors
+    ]
+    knowledge = Knowledge(node, boot_of(host), policy, sources, Pending(clock), clock)
     await asyncio.gather(*(_learn(knowledge, source) for source in sources))
+    problems = [*knowledge.problems, *map(_not_used, chosen.failures)]
+    problems += await _ask_kubelet(knowledge, host)
     for source in sources:
         source.close()
     view = knowledge.store.view
-    everything = (*knowledge.problems, *problems)
     return NodeReading(
-        view=attrs.evolve(view, snapshot=attrs.evolve(view.snapshot, problems=everything)),
+        view=attrs.evolve(view, snapshot=attrs.evolve(view.snapshot, problems=problems)),
         policy=policy,
         registry=registry,
         host=policy.paths.host,
         asked=tuple(source.name for source in sources),
-        absent=tuple(absent),
+        absent=chosen.absent,
     )
+
+
+async def _ask_kubelet(knowledge: Knowledge, host: Host) -> tuple[Problem, ...]:
+    """Learn who holds what, if *host* is a real one with a kubelet."""
+    socket = knowledge.policy.paths.pod_resources_socket
+    if not (isinstance(host, RealHost) and _is_socket(socket)):
+        return ()
+    from accelkit.backends.holdings import read_holdings  # noqa: PLC0415 - loads gRPC
+
+    try:
+        knowledge.holdings = await read_holdings(socket, knowledge.store.view)
+    except BackendError as error:
+        return (
+            Problem(subject="holdings", code=error.code, reason=str(error), remedy=error.remedy),
+        )
+    knowledge.commit()
+    return ()
+
+
+def _is_socket(path: str) -> bool:
+    return Path(path).is_socket()
 
 
 async def _learn(knowledge: Knowledge, source: Source) -> None:
@@ -151,14 +161,6 @@ async def _learn(knowledge: Knowledge, source: Source) -> None:
         )
 
 
-def _wanted(policy: Policy, registry: Registry) -> Iterator[tuple[VendorPolicy, type[Vendor]]]:
-    blocks: Mapping[str, VendorPolicy] = {block.name: block for block in policy.vendors}
-    for name in blocks or registry.vendors:
-        block = blocks.get(name, VendorPolicy(name=name))
-        if block.enabled:
-            yield block, registry.vendors[name]
-
-
 def _tracer(vendor: str, *, wanted: bool) -> Observe:
     def trace(call: str, outcome: str, seconds: float) -> None:
         if wanted:
@@ -169,23 +171,10 @@ def _tracer(vendor: str, *, wanted: bool) -> Observe:
     return trace
 
 
-def _boot(host: Host) -> str:
-    try:
-        return host.read(BOOT_ID).strip()
-    except SourceError:  # a host need not tell
-        return ""
-
-
-def _not_loaded(failure: LoadFailure) -> Problem:
+def _not_used(failure: LoadFailure) -> Problem:
     return Problem(
-        subject=failure.plugin, code=failure.code, reason=failure.reason, remedy=failure.remedy
-    )
-
-
-def _not_made(vendor: str, error: Exception) -> Problem:
-    return Problem(
-        vendor=vendor,
-        code="plugin-bug",
-        reason=f"it cannot be made: {type(error).__name__}: {error}",
-        remedy=f"report it to the author of the plugin for {vendor}",
+        vendor=failure.plugin,
+        code=failure.code,
+        reason=f"the plugin is not used: {failure.reason}",
+        remedy=failure.remedy,
     )

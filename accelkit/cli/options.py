@@ -58,14 +58,14 @@ _NODE_OPTIONS = (
 )
 
 
-def node_options(command: F) -> F:
+def node_options(command: F) -> F:  # type: ignore[explicit-any]  # see F
     """Let *command* take what says which node to read; see Asked."""
     for option in reversed(_NODE_OPTIONS):
         command = option(command)
     return command
 
 
-def form_option(command: F) -> F:
+def form_option(command: F) -> F:  # type: ignore[explicit-any]  # see F
     """Let *command* take ``-o``."""
     return click.option(
         "-o",

@@ -19,6 +19,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "conformance": ("conformance", "Check vendors and drivers against the rules."),
     "devices": ("devices", "List the accelerators of a host, how they are, and who has them."),
     "metrics": ("metrics", "List the metrics that the agent writes."),
+    "play": ("play", "Tell the main job live on a simulated node."),
     "render": ("render", "Print what a backend would tell Kubernetes."),
     "simulate": ("simulate", "Make simulated accelerators, and let things happen to them."),
     "topology": ("topology", "Show how devices are connected, draw it, or try a choice."),

@@ -27,6 +27,8 @@ _STYLES: Mapping[str, str] = {
     "no": "yellow",
     "pass": "green",
     "fail": "bold red",
+    "unstable": "bold red",
+    "waived": "yellow",
 }
 """Words that a terminal shows in colour."""
 _MOMENTS = frozenset({"since", "sinceS", "takenAt", "tookS"})
@@ -98,6 +100,16 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 def aligned(row: Sequence[str], widths: Sequence[int]) -> str:
     """*row* as text, each cell as wide as *widths* says, without blanks at the end."""
     return "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def styled(word: str) -> str:
+    """*word* in its colour, where output goes to a terminal."""
+    if not sys.stdout.isatty():
+        return word
+    colour = _style(word)
+    return (
+        click.style(word, fg=colour.split()[-1] or None, bold="bold" in colour) if colour else word
+    )
 
 
 def _style(cell: str) -> str:

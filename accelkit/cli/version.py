@@ -15,13 +15,15 @@ REGISTRATION = "v1"
 POD_RESOURCES = "v1"
 """k8s.io/kubelet/pkg/apis/podresources/v1."""
 
+CDI = "0.3.0 to 0.7.0"
+"""The lowest that can hold what is written; https://github.com/cncf-tags/container-device-interface."""
+
 
 @click.command("version", epilog="Example: accelkit version -o json")
 @form_option
 def command(*, form: Form) -> int:
     """Print versions of accelkit and of what it speaks."""
-    from accelkit.core.cdi import NEWEST  # noqa: PLC0415 - help does without
-    from accelkit.core.policy import API_VERSION  # noqa: PLC0415 - see above
+    from accelkit.core.policy import API_VERSION  # noqa: PLC0415 - help does without
     from accelkit.core.vendor import API  # noqa: PLC0415 - see above
     from accelkit.testing.record import FORMAT  # noqa: PLC0415 - see above
 
@@ -33,7 +35,7 @@ def command(*, form: Form) -> int:
         "devicePlugin": DEVICE_PLUGIN,
         "pluginRegistration": REGISTRATION,
         "podResources": POD_RESOURCES,
-        "cdi": NEWEST,
+        "cdi": CDI,
         "machine": FORMAT,
     }
     if form is Form.TABLE:

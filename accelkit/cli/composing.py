@@ -1,0 +1,94 @@
+"""What is installed and wanted here: shared by the agent and by a single look at a node.
+
+Not here: click, which the agent does without, and whatever is done with vendors.
+"""
+
+import logging
+import traceback
+from collections.abc import Mapping
+
+import attrs
+
+from accelkit.core.errors import ConfigError, PluginError, SourceError
+from accelkit.core.host import Host
+from accelkit.core.policy import Policy, VendorPolicy
+from accelkit.core.policy_check import options_of, policy_problems
+from accelkit.core.registry import LoadFailure, Registry, hardware_present
+from accelkit.core.values import freeze
+from accelkit.core.vendor import Vendor
+
+log = logging.getLogger(__name__)
+
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+"""Linux, Documentation/admin-guide/sysctl/kernel.rst."""
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class Chosen:
+    """Vendors that are asked, and those that are not."""
+
+    vendors: tuple[Vendor, ...]
+    absent: tuple[str, ...]
+    """Those without hardware here."""
+    failures: tuple[LoadFailure, ...]
+    """Plugins that could not be loaded, and vendors that could not be made."""
+
+
+def check_installed(policy: Policy, registry: Registry) -> None:
+    """Refuse a policy with problems; a plugin that could not be loaded is not the operator's.
+
+    Raises:
+        ConfigError: All that is wrong with *policy*.
+    """
+    failed = {failure.plugin for failure in registry.failures}
+    vendors, offers = enumerate(policy.vendors), enumerate(policy.offers)
+    excused = {
+        *(f"$.vendors[{n}].name" for n, block in vendors if block.name in failed),
+        *(f"$.offers[{n}].through" for n, offer in offers if offer.through in failed),
+    }
+    found = policy_problems(policy, vendors=registry.vendors, backends=registry.backends)
+    if problems := [problem for problem in found if problem[0] not in excused]:
+        raise ConfigError(problems)
+
+
+def choose_vendors(policy: Policy, registry: Registry, host: Host) -> Chosen:
+    """Make the vendors that *policy* wants and whose hardware *host* has, each with its options.
+
+    Raises:
+        ConfigError: A vendor refuses its options.
+    """
+    blocks: Mapping[str, VendorPolicy] = {block.name: block for block in policy.vendors}
+    vendors: list[Vendor] = []
+    absent: list[str] = []
+    failures = [*registry.failures]
+    for name in blocks or registry.vendors:
+        block = blocks.get(name, VendorPolicy(name=name))
+        kind = registry.vendors.get(name)
+        if kind is None or not block.enabled or not hardware_present(kind, host):
+            log.info("vendor not asked", extra={"vendor": name, "enabled": block.enabled})
+            if kind is not None and block.enabled:
+                absent.append(name)
+            continue
+        try:
+            vendors.append(kind(options_of(kind, block.options)))
+        except ConfigError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+            failures.append(
+                LoadFailure(
+                    plugin=name,
+                    code=PluginError.code,
+                    reason=f"it cannot be made: {type(error).__name__}: {error}",
+                    remedy=f"report it to the author of the plugin for {name}",
+                    traceback="".join(traceback.format_exception(error)),
+                )
+            )
+    return Chosen(vendors=tuple(vendors), absent=tuple(absent), failures=tuple(failures))
+
+
+def boot_of(host: Host) -> str:
+    """The id of this boot; empty where *host* does not tell."""
+    try:
+        return host.read(BOOT_ID).strip()
+    except SourceError:
+        return ""
