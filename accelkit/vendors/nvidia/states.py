@@ -204,6 +204,8 @@ VERBS: Mapping[str, tuple[str, Step]] = {
     "remap": ("remap UNIT 1|2", _number("remap", "remap")),
     "dark": ("dark UNIT LINKS", _number("dark", "dark")),
     "fabric": ("fabric UNIT STATE", _number("fabric", "fabric")),
+    "hang": ("hang UNIT SECONDS", _number("hang", "hang")),
+    "error": ("error UNIT CODE", _number("error", "error")),
     "fabric-mask": ("fabric-mask UNIT MASK", _number("fabric-mask", "fabric-mask")),
     "persistence": ("persistence UNIT 1|2", _number("persistence", "persistence")),
     "busy": ("busy UNIT PID", _number("busy", "busy")),

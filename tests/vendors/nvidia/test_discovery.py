@@ -116,6 +116,25 @@ def test_gpu_with_an_unknown_error_is_told_by_its_address(bench: Make) -> None:
     assert (lost.code, "unknown error" in lost.reason) == ("nvml-failed", True)
 
 
+@pytest.mark.parametrize("code", [4, 8, 11, 16, 999])
+def test_sick_gpu_costs_only_itself_whatever_its_sickness(bench: Make, code: int) -> None:
+    made = bench("h100", 3)
+    made.do(f"error gpu-1 {code}")
+
+    assert [d.locality.pci_address for d in made.devices()] == ["0000:03:00.0", "0000:13:00.0"]
+    assert [u.subject for u in made.unreadable()] == ["0000:04:00.0"]
+
+
+def test_gpu_that_hangs_in_every_call_costs_only_itself(bench: Make) -> None:
+    """Seen elsewhere: a call that never returned stopped the monitor of the whole node."""
+    made = bench("h100", 3)
+    made.vendor._patience = Patience(0.5)
+    made.do("hang gpu-1 2")
+
+    assert [d.locality.pci_address for d in made.devices()] == ["0000:03:00.0", "0000:13:00.0"]
+    assert [(u.subject, u.code) for u in made.unreadable()] == [("0000:04:00.0", "source-timeout")]
+
+
 def test_gpu_that_does_not_answer_costs_only_itself(bench: Make) -> None:
     made = bench("h100", 4)
     made.vendor._patience = Patience(0.5)

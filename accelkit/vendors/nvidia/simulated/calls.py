@@ -56,7 +56,9 @@ class Call:
         gpu = Gpu(self.library, self.state, index)
         if not states.listed(self.state, gpu.unit) or gpu.fields.get("lost"):
             return facts.GPU_IS_LOST
-        return gpu
+        if seconds := gpu.number("hang"):
+            self.library.live.sleep(seconds)
+        return gpu.number("error") or gpu
 
 
 @attrs.frozen
