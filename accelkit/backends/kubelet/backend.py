@@ -27,12 +27,12 @@ class KubeletBackend:
     name: ClassVar[str] = BACKEND
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self.settings = settings
         self._way = Way(settings.register)
 
     def render(self, view: View) -> Document:
         """The list of each resource, by name; what the kubelet cannot take is left out."""
-        return document(fit(catalog_of(view, self._settings.numa_nodes), view))
+        return document(fit(catalog_of(view, self.settings.numa_nodes), view))
 
     async def serve(self, node: NodePort) -> None:
         """Serve while this instance leads: there is one registrant of a name on a node.
@@ -46,7 +46,7 @@ class KubeletBackend:
             if not node.leading.now:
                 node.report(BackendStatus(backend=BACKEND, detail="another instance leads"))
             await node.leading.wait()
-            await _while_leading(node, Term(node, self._settings, self._way).run())
+            await _while_leading(node, Term(node, self.settings, self._way).run())
 
 
 async def _while_leading(node: NodePort, term: Coroutine[object, object, None]) -> None:

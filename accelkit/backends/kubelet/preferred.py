@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 import attrs
 
 from accelkit.backends.kubelet.document import Entry
+from accelkit.core.model import DeviceId, Locality
 from accelkit.core.policy import Offer
 from accelkit.core.preference import Legality, Topology, prefer
 from accelkit.core.topology import legality_of, topology_of, unit_of
@@ -26,10 +27,14 @@ class Preference:
         return (
             self.offer == offer
             and old.assignments == view.assignments
-            and old.snapshot.devices == view.snapshot.devices
+            and _places(old) == _places(view)
             and old.snapshot.links == view.snapshot.links
             and old.snapshot.groups == view.snapshot.groups
         )
+
+
+def _places(view: View) -> list[tuple[DeviceId, DeviceId, Locality]]:
+    return [(device.id, device.root, device.locality) for device in view.snapshot.devices]
 
 
 def preference_of(

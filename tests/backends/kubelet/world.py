@@ -23,6 +23,7 @@ from accelkit.core.model import (
     Holding,
     Locality,
     Placement,
+    Profile,
     Snapshot,
 )
 from accelkit.core.policy import Offer, Paths, Policy, Register
@@ -57,6 +58,8 @@ def gpu(name: str, *, numa: int | None = None, **fields: object) -> Device:
         "kind": "gpu",
         "locality": Locality(numa_node=numa),
         "capacity": {"memory": 8 << 30},
+        "slots": 4,
+        "profiles": (Profile(name="1g", slug="1g", size=1, starts=range(4)),),
         **fields,
     }
     return Device(**given)  # type: ignore[arg-type]  # fields of a device by name
@@ -92,12 +95,14 @@ def view_of(
 ) -> View:
     """What the core makes of *devices*, each with the edits of `edits_of`."""
     return build_view(
-        Snapshot(node="node-a", devices=devices, groups=tuple(groups), answered=answered),
+        Snapshot(
+            node="node-a", devices=devices, groups=tuple(groups), answered=frozenset(answered)
+        ),
         Policy(offers=tuple(offers)),
         holdings=held,
         edits={d.id: edits_of(d) for d in devices if d.id.name not in set(without_edits)},
         domains=DOMAINS,
-        sets=tuple(sets),
+        sets=frozenset(sets),
         previous=previous,
         now_s=0.0,
         now=NOW,
