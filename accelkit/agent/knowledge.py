@@ -3,18 +3,19 @@
 import asyncio
 import hashlib
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
 
 from accelkit.agent.admission import Pending
+from accelkit.agent.made import Offered
 from accelkit.agent.sources import Source
 from accelkit.agent.store import Switch, ViewStore
+from accelkit.core.allocation import ContainerEdits
 from accelkit.core.clock import Clock
 from accelkit.core.evidence import record
 from accelkit.core.health import grace_ends
 from accelkit.core.model import (
-    Device,
     DeviceId,
     Event,
     Evidence,
@@ -23,7 +24,7 @@ from accelkit.core.model import (
     Snapshot,
     VendorReport,
 )
-from accelkit.core.policy import Offer, Policy
+from accelkit.core.policy import Policy
 from accelkit.core.reading import HealthReading
 from accelkit.core.snapshot import assemble, build_view, diff
 from accelkit.core.values import FrozenMap
@@ -77,6 +78,8 @@ class Knowledge:
         """Whether it could be asked the last time."""
         self.answered = Switch()
         """Whether a view with at least one vendor's answer, and its edits, is there."""
+        self._coming: View | None = None
+        """The view as it will be once a new policy is taken over."""
         self._node = node
         self._boot = boot
         self._pending = pending
@@ -116,9 +119,10 @@ class Knowledge:
             held={holding.device for holding in holdings},
             now=now,
         )
-        return build_view(
+        view = build_view(
             snapshot,
             policy,
+            edits={},
             holdings=holdings,
             holders_known=self.holders_known,
             previous=previous,
@@ -126,15 +130,25 @@ class Knowledge:
             sets=self._sets,
             revision=self._revision if new.policy is None else revision_of(new.policy),
             boot=self._boot,
-            edits={i: e for s in self.sources.values() for i, e in s.edits.items()},
             now_s=self._clock.monotonic(),
             now=now,
         )
+        return attrs.evolve(view, edits=FrozenMap(self._edits(view)))
+
+    def _edits(self, view: View) -> Iterator[tuple[DeviceId, ContainerEdits]]:
+        for source in self.sources.values():
+            for device, terms in offered(view, source.name).values():
+                if (edits := source.made.get(device.id, terms)) is not None:
+                    yield device.id, edits
 
     def commit(self) -> None:
-        """Publish the view of what is kept now."""
+        """Publish the view of what is kept now; wake who must make edits that it lacks."""
         before = self.store.view
         after = self.draft()
+        for source in self.sources.values():
+            wanted = offered(after, source.name).values()
+            if not all(source.made.tried(device.id, terms) for device, terms in wanted):
+                source.health.ring()
         self.answered.set(bool(after.snapshot.answered))
         if self.store.publish(after):
             _tell(before, after)
@@ -151,21 +165,27 @@ class Knowledge:
             source.report = report
             source.reading = reading
             self.commit()
+            views = (self.store.view, self._coming)
+            source.forget_edits_but(*(offered(view, source.name) for view in views if view))
 
     def _draft_of(self, source: Source, report: VendorReport) -> View:
         # Nearly always it says the same again.
         return self.store.view if report == source.report else self.draft(_Draft(report=report))
 
     async def examine(self, source: Source) -> None:
-        """Read how the devices of *source* are; then publish."""
+        """Read how the devices of *source* are, make edits that are missing; then publish."""
         async with source.turn:
             source.reading = await source.assess(self.store.view.snapshot.devices, self.evidence)
+            if source.report is not None:
+                wanted = offered(self.store.view, source.name)
+                await source.make_edits(wanted, source.report)
             self.commit()
 
     async def adopt(self, policy: Policy) -> None:
         """Offer devices as *policy* says."""
-        found = self.draft(_Draft(policy=policy))
+        found = self._coming = self.draft(_Draft(policy=policy))
         await asyncio.gather(*(self._remake(source, found) for source in self.sources.values()))
+        self._coming = None
         self.policy = policy
         self._revision = revision_of(policy)
         self.commit()
@@ -202,7 +222,7 @@ class Knowledge:
         return (*self.holdings, *self._pending.besides(self.holdings), *processes)
 
 
-def offered(view: View, vendor: str) -> dict[DeviceId, tuple[Device, Offer]]:
+def offered(view: View, vendor: str) -> Offered:
     """Devices of *vendor* that *view* offers, with their terms."""
     return {
         device.id: (device, assignment.terms)

@@ -2,20 +2,20 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 from typing import TypeVar
 
 import attrs
 
 from accelkit.agent.lanes import LISTEN_S, Lane, Lanes, Observe
+from accelkit.agent.made import MadeEdits, Offered, bare
 from accelkit.agent.signals import Bell, matching
 from accelkit.core import reading
 from accelkit.core.allocation import ContainerEdits, Edits, Grant
 from accelkit.core.clock import Clock
 from accelkit.core.errors import (
     AccelkitError,
-    MissingParts,
     PluginContractError,
     PluginError,
     SourceTimeout,
@@ -23,7 +23,6 @@ from accelkit.core.errors import (
 from accelkit.core.host import Host, ReadOnly
 from accelkit.core.model import (
     Device,
-    DeviceId,
     Event,
     Evidence,
     Holding,
@@ -31,7 +30,7 @@ from accelkit.core.model import (
     VendorReport,
 )
 from accelkit.core.policy import Offer
-from accelkit.core.values import FrozenMap, Standing
+from accelkit.core.values import FrozenMap
 from accelkit.core.vendor import Signals, SupportsEvents, SupportsHolders, Vendor
 
 log = logging.getLogger(__name__)
@@ -42,26 +41,6 @@ SET_S = 2.0
 """How long Allocate waits for the edits of a set: it holds up the kubelet's whole sync loop."""
 
 T = TypeVar("T")
-
-
-@attrs.frozen
-class _Made:
-    """What the edits of a device were made for; equal keys need no second call."""
-
-    device: Device
-    terms: Offer
-    software: FrozenMap[str, str]
-    edits: ContainerEdits | None
-    """None: the attempt failed."""
-
-    def fits(self, device: Device, terms: Offer, software: FrozenMap[str, str]) -> bool:
-        made_for = (self.device, self.terms, self.software)
-        return self.edits is not None and made_for == (_bare(device), terms, software)
-
-
-def _bare(device: Device) -> Device:
-    """*device* without what the core says of it: that does not change what containers need."""
-    return attrs.evolve(device, conditions=(), standing=Standing.PRESENT)
 
 
 def _all(kind: type[T], vendor: str, found: Iterable[T]) -> tuple[T, ...]:
@@ -117,17 +96,12 @@ class Source:
         """Processes that use its devices."""
         self.turn = asyncio.Lock()
         """Held while it is read and what it said is put together."""
+        self.made = MadeEdits()
         self.problems: dict[tuple[str, str], Problem] = {}
         """By what was asked and for whom: what could not be done beside reading."""
         self._host = ReadOnly(host)
         self._clock = clock
-        self._made: dict[DeviceId, _Made] = {}
         self._software: FrozenMap[str, str] = FrozenMap()
-
-    @property
-    def edits(self) -> dict[DeviceId, ContainerEdits]:
-        """Of every device whose edits could be made, whatever for."""
-        return {i: made.edits for i, made in self._made.items() if made.edits is not None}
 
     async def read(self) -> VendorReport:
         """Everything that it sees now; never raises."""
@@ -160,43 +134,34 @@ class Source:
                 problems=(problem,),
             )
 
-    async def make_edits(
-        self, offered: Mapping[DeviceId, tuple[Device, Offer]], report: VendorReport
-    ) -> None:
-        """Make what is missing or out of date of the edits of *offered*; never raises.
+    async def make_edits(self, wanted: Offered, report: VendorReport) -> None:
+        """Make what is missing or out of date of the edits of *wanted*; never raises.
 
-        Edits of devices that are offered no more are forgotten. Where the vendor does not answer,
-        the last edits stay: not knowing takes nothing away.
+        What cannot be made is tried again at the next call; edits of a device as it was before
+        would be a guess.
         """
         if report.answered:
             self._software = report.software
-        software = self._software
-        for gone in self._made.keys() - offered.keys():
-            del self._made[gone]
-            self.problems.pop(("edits", gone.name), None)
-        for device, terms in offered.values():
-            made = self._made.get(device.id)
-            if made is None or not made.fits(device, terms, software):
-                await self._make(device, terms, software)
+        for device, terms in wanted.values():
+            if not self.made.current(device, terms, self._software):
+                await self._make(device, terms)
 
-    async def _make(self, device: Device, terms: Offer, software: FrozenMap[str, str]) -> None:
+    def forget_edits_but(self, *offered: Offered) -> None:
+        """Forget edits of devices, and for terms, that none of *offered* has any more."""
+        for gone in self.made.forget_all_but(*offered):
+            self.problems.pop(("edits", gone.name), None)
+
+    async def _make(self, device: Device, terms: Offer) -> None:
         subject = ("edits", device.id.name)
         edits: ContainerEdits | None = None
-        before = self._made.get(device.id)
+        work = partial(reading.device_edits, self.vendor, self._host, bare(device), terms)
         try:
-            edits = await self.lanes.work(
-                "edits",
-                partial(reading.device_edits, self.vendor, self._host, _bare(device), terms),
-            )
-        except MissingParts as error:
-            self._note(subject, error)
+            edits = await self.lanes.work("edits", work)
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything
             self._note(subject, error)
-            if before is not None and before.edits is not None:
-                return
         else:
             self.problems.pop(subject, None)
-        self._made[device.id] = _Made(_bare(device), terms, software, edits)
+        self.made.keep(device, terms, self._software, edits)
 
     async def set_edits(self, grant: Grant) -> Edits:
         """What containers need for the set *grant*, within 2 s.
