@@ -18,6 +18,7 @@ from accelkit.vendors.nvidia.nvml import Nvml
 from accelkit.vendors.nvidia.reading import count_gpus
 
 _OTHERS = 0o006
+_TOOLKIT = ("/usr/bin/nvidia-ctk", "/usr/bin/nvidia-container-runtime")
 
 
 def diagnose(
@@ -86,6 +87,14 @@ def _files(host: Host, driver_root: str) -> Iterator[Finding]:
             proof=str(error),
             remedy=error.remedy,
             sure=True,
+        )
+    toolkit = next((path for path in _TOOLKIT if host.exists(path)), None)
+    if toolkit is not None and not any(host.exists(path) for path in edits.HOOK_PROGRAMS):
+        yield Finding(
+            symptom="programs do not find libcuda.so.1 in images of another distribution",
+            suspect="the container toolkit",
+            proof=f"{toolkit} is there, {' and '.join(edits.HOOK_PROGRAMS)} are not",
+            remedy="install nvidia-container-toolkit 1.17 or later",
         )
 
 

@@ -3,6 +3,8 @@
 Works on files only, so that it answers when the driver does not.
 """
 
+from collections.abc import Iterator
+
 import attrs
 
 from accelkit import (
@@ -39,6 +41,8 @@ LIBRARY_FOLDERS = (
     "/run/opengl-driver/lib",
 )
 """Where distributions put the driver's libraries, commonest first."""
+LOADER = "/etc/ld.so.conf.d"
+"""Files with further folders, one a line (ldconfig(8))."""
 PROGRAM_FOLDERS = (
     "/usr/bin",
     "/bin",
@@ -110,7 +114,7 @@ def find_driver(host: Host, option: str) -> DriverFiles:
         )
     roots = driver_roots(option)
     for root in roots:
-        for folder in LIBRARY_FOLDERS:
+        for folder in dict.fromkeys((*LIBRARY_FOLDERS, *_loader_folders(host, root))):
             names = host.names(below(root, folder))
             if all(f"{needed}.{version}" in names for needed in NEEDED):
                 return _driver_files(host, root, folder, version, names)
@@ -119,6 +123,15 @@ def find_driver(host: Host, option: str) -> DriverFiles:
         f"{' or '.join(roots)}",
         remedy="install the driver libraries of that version, or set driverRoot",
     )
+
+
+def _loader_folders(host: Host, root: str) -> Iterator[str]:
+    """Folders that somebody has told the loader of."""
+    folder = below(root, LOADER)
+    for name in host.names(folder):
+        for line in host.read(f"{folder}/{name}").splitlines():
+            if line.startswith("/"):
+                yield line.strip().rstrip("/")
 
 
 def _driver_files(

@@ -72,7 +72,11 @@ def events(state: State) -> list[tuple[int, str, int, int, int, int]]:
 
 def booted(machine: "NvidiaMachine", state: State) -> State:
     """After a reboot: MIG mode survives on GPUs that need a reset for it, instances never do."""
-    kept: State = {VENDOR: {"boots": number(of(state, VENDOR), "boots") + 1}}
+    vendor = of(state, VENDOR)
+    # Whoever listens on counts on: numbers of events never go back.
+    kept: State = {
+        VENDOR: {"boots": number(vendor, "boots") + 1, "sequence": number(vendor, "sequence")}
+    }
     if not machine.board.product.resetless:
         kept |= {u: {"mig": True} for u in machine.units() if of(state, u).get("mig")}
     return kept
@@ -127,6 +131,13 @@ def add_event(state: State, unit: str, kind: int, data: int, gi: int = 0xFFFFFFF
     return _set(
         state, VENDOR, sequence=sequence, events=[*kept, [sequence, unit, kind, data, gi, ci]]
     )
+
+
+def _event(machine: "NvidiaMachine", state: State, args: tuple[str, ...]) -> State:
+    unit = machine.unit("event", args)
+    if len(args) != 2 or not args[1].isdecimal():
+        raise machine.misused("event", "needs the event's type")
+    return add_event(state, unit, int(args[1]), 0)
 
 
 def _mend(machine: "NvidiaMachine", state: State, args: tuple[str, ...]) -> State:
@@ -195,6 +206,7 @@ VERBS: Mapping[str, tuple[str, Step]] = {
     "remove": ("remove UNIT", _remove),
     "bind": ("bind UNIT DRIVER|none", _bind),
     "xid": ("xid UNIT NUMBER [GPU-INSTANCE]", _xid),
+    "event": ("event UNIT TYPE", _event),
     "mig": ("mig UNIT on|off", _mig),
     "create-mig": ("create-mig UNIT PROFILE SLOT [bare]", _create),
     "destroy-mig": ("destroy-mig UNIT SLOT", _destroy),

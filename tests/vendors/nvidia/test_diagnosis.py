@@ -80,3 +80,12 @@ def test_driver_that_answers_errors_is_the_cause(bench: Make) -> None:
     made.fail("nvmlDeviceGetCount_v2", "error 999")
 
     assert suspects(made) == ["the driver"]
+
+
+def test_toolkit_without_its_hook_is_named_and_one_with_it_is_not(bench: Make) -> None:
+    made = bench("l4", 1)
+    Path(made.directory, "usr/bin/nvidia-ctk").touch()
+    without = suspects(made)
+    Path(made.directory, "usr/bin/nvidia-cdi-hook").touch()
+
+    assert (without, suspects(made)) == (["the container toolkit"], [])

@@ -142,3 +142,36 @@ def test_files_for_graphics_come_with_the_gpu_that_has_them(bench: Make) -> None
         file.touch()
 
     assert {n.path for n in edits(made).nodes} >= {"/dev/dri/card1", "/dev/dri/renderD128"}
+
+
+def test_folder_that_only_the_loader_knows_is_searched(bench: Make) -> None:
+    """Seen elsewhere: libcuda.so was not found in a folder that is not usual."""
+    made = bench("l4", 1)
+    usual = Path(made.directory, "usr/lib/x86_64-linux-gnu")
+    usual.rename(Path(made.directory, "opt"))
+    conf = Path(made.directory, "etc/ld.so.conf.d/nvidia.conf")
+    conf.parent.mkdir(parents=True)
+    conf.write_text("# the driver\n/opt\n", encoding="utf-8")
+
+    assert "/opt/libcuda.so.580.65.06" in paths(edits(made).mounts)
+
+
+def test_links_that_lead_to_another_version_or_nowhere_are_left_out(bench: Make) -> None:
+    made = bench("l4", 1)
+    folder = Path(made.directory, "usr/lib/x86_64-linux-gnu")
+    (folder / "libcuda.so.1").unlink()
+    (folder / "libcuda.so.1").symlink_to("libcuda.so.470.1")
+    (folder / "libold.so.470.1").touch()
+    (folder / "libold.so.1").symlink_to("libold.so.470.1")
+    mounted = paths(edits(made).mounts)
+
+    assert [p for p in mounted if p.endswith(("libcuda.so.1", "libold.so.1"))] == []
+
+
+def test_socket_of_the_persistence_daemon_comes_along(bench: Make) -> None:
+    made = bench("l4", 1)
+    socket = Path(made.directory, "run/nvidia-persistenced/socket")
+    socket.parent.mkdir(parents=True)
+    socket.touch()
+
+    assert "/run/nvidia-persistenced/socket" in paths(edits(made).mounts)

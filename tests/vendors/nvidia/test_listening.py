@@ -1,6 +1,10 @@
+import threading
+
 import pytest
 
 from accelkit import SourceError
+from accelkit.vendors.nvidia import xid
+from accelkit.vendors.nvidia.nvml import Rubbish
 from tests.vendors.nvidia.bench import Make
 
 
@@ -13,6 +17,49 @@ def test_xid_is_heard_once(bench: Make) -> None:
 
     assert (event.subject, event.code, event.source) == (second.handle, "xid-79", "nvml")
     assert made.listen() == []
+
+
+def test_wait_ends_with_the_event(bench: Make) -> None:
+    made = bench("h100", 1)
+    made.listen()
+    heard: list[str] = []
+
+    def wait() -> None:
+        heard.extend(e.code for e in made.vendor.listen(made.host, 15.0))
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    made.do("xid gpu-0 48")
+    thread.join()
+
+    assert heard == ["xid-48"]
+
+
+def test_wait_ends_when_the_driver_goes(bench: Make) -> None:
+    made = bench("h100", 1)
+    made.listen()
+    failed: list[str] = []
+
+    def wait() -> None:
+        try:
+            list(made.vendor.listen(made.host, 15.0))
+        except SourceError as error:
+            failed.append(error.code)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    made.do("unload")
+    thread.join()
+
+    assert failed == ["driver-not-ready"]
+
+
+def test_events_are_heard_after_a_simulated_reboot(bench: Make) -> None:
+    made = bench("h100", 1)
+    made.listen()
+    made.do("xid gpu-0 13", "reboot", "xid gpu-0 48")
+
+    assert [e.code for e in made.listen()] == ["xid-48"]
 
 
 def test_events_that_came_together_are_all_heard(bench: Make) -> None:
@@ -86,6 +133,24 @@ def test_sick_gpu_does_not_keep_the_others_from_being_heard(bench: Make) -> None
     made.do("xid gpu-1 62")
 
     assert [e.code for e in made.listen()] == ["xid-62"]
+
+
+def test_event_of_another_kind_has_its_own_code(bench: Make) -> None:
+    made = bench("h100", 1)
+    (device,) = made.devices()
+    made.listen()
+    made.do(f"event gpu-0 {xid.RECOVERY_EVENT}")
+
+    assert [(e.subject, e.code) for e in made.listen()] == [(device.handle, "recovery-action")]
+
+
+def test_event_of_a_kind_that_nobody_knows_is_rubbish(bench: Make) -> None:
+    made = bench("h100", 1)
+    made.listen()
+    made.do("event gpu-0 4096")
+
+    with pytest.raises(Rubbish):
+        made.listen()
 
 
 def test_gpus_without_events_are_no_error(bench: Make) -> None:
