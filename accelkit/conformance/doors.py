@@ -162,6 +162,39 @@ class _Failing:
         return lambda *_args: code
 
 
+class Noted(Door):
+    """Keeps the paths of the files that are read."""
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        self.files: set[str] = set()
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> str:
+        self.files.add(path)
+        return self._host.read(path, limit)
+
+    def under(self, root: str) -> "Noted":
+        below = Noted(self._host.under(root))
+        below.files = self.files
+        return below
+
+
+class Swapped(Door):
+    """One file, or every file of one name, holds another text."""
+
+    def __init__(self, host: Host, file: str, text: str) -> None:
+        super().__init__(host)
+        self._file, self._text = file, text
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> str:
+        found = self._host.read(path, limit)
+        meant = self._file in {path, path.rpartition("/")[2]}
+        return self._text[:limit] if meant else found
+
+    def under(self, root: str) -> "Swapped":
+        return Swapped(self._host.under(root), self._file, self._text)
+
+
 class Blocked(Door):
     """The first look at a file does not come back before it is told to."""
 

@@ -57,6 +57,7 @@ class Feature(StrEnum):
     CUT = "cut"
     SOCKETS = "sockets"
     RESTART = "restart"
+    STOP = "stop"
     BREAK = "break-device"
     WITHDRAW = "withdraw-device"
     HANG = "hang"
@@ -77,8 +78,9 @@ WHY_NOT: dict[Feature, str] = {
     Feature.SERIALS: "devices are known by their place",
     Feature.HARDWARE: "the plugin names no hardware of its own",
     Feature.CUT: "nothing says how a machine with partitions is made",
-    Feature.SOCKETS: "there is nothing that serves a socket",
+    Feature.SOCKETS: "nothing serves a socket: the agent does for plugins that are installed",
     Feature.RESTART: "the driver cannot be started anew from here",
+    Feature.STOP: "the driver cannot be ended from here",
     Feature.BREAK: "there is no way to break a device from here",
     Feature.WITHDRAW: "there is no way to take a device away from here",
     Feature.HANG: "there is no way to let the hardware hang from here",

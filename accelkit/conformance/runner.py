@@ -14,6 +14,7 @@ from accelkit.conformance.bench import PluginBench, Scope
 from accelkit.conformance.checks import CHECKS, AnyCheck
 from accelkit.conformance.model import WHY_NOT, Feature, Level, Unanswered, Verdict
 from accelkit.conformance.report import BAD, Report, Result
+from accelkit.conformance.socket_bench import SocketBench
 from accelkit.conformance.subjects import DriverSubject, PluginSubject, Subject
 from accelkit.conformance.waivers import Waiver
 from accelkit.core.errors import ConfigError
@@ -187,8 +188,6 @@ def _bench(check: AnyCheck, subject: Subject, seed: int, scale: float) -> Scope:
     if check.level is Level.L1:
         assert isinstance(subject, PluginSubject)
         return PluginBench(subject, seed, scale)
-    from accelkit.conformance.socket_bench import SocketBench  # noqa: PLC0415 - loads gRPC
-
     return SocketBench(subject, seed, scale)
 
 

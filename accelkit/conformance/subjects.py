@@ -8,6 +8,7 @@ import attrs
 
 from accelkit.conformance.model import Feature, Level
 from accelkit.core.policy_check import options_of
+from accelkit.core.registry import load_plugins
 from accelkit.core.values import FrozenMap
 from accelkit.core.vendor import Vendor, abilities
 from accelkit.testing.machines import Machine
@@ -92,10 +93,30 @@ class PluginSubject:
             found |= {Feature.MACHINE} | {f for f in WORDS if self.words_for(f)}
             if self.cut is not None:
                 found.add(Feature.CUT)
-        if level is Level.L2:
-            from accelkit.conformance.behind import features_behind  # noqa: PLC0415 - a cycle else
+        return frozenset(found if level is Level.L1 else found | self._served(found))
 
-            return features_behind(self, frozenset(found))
+    def _served(self, own: set[Feature]) -> frozenset[Feature]:
+        """What the agent lets one do over its sockets."""
+        installed = load_plugins()
+        if (
+            Feature.MACHINE not in own
+            or installed.vendors.get(self.name) is not self.vendor
+            or "kubelet" not in installed.backends
+        ):
+            return frozenset()
+        found = {
+            Feature.SOCKETS,
+            Feature.RESTART,
+            Feature.STOP,
+            Feature.TOLD,
+            Feature.PROBES,
+        }
+        if NEIGHBOUR in installed.vendors and self.name != NEIGHBOUR:
+            found.add(Feature.NEIGHBOUR)
+        if Feature.REMOVE in own:
+            found.add(Feature.WITHDRAW)
+        if self.machine is None:  # where nodes alone make a device, one without is none
+            found.add(Feature.BREAK)
         return frozenset(found)
 
     def words_for(self, feature: Feature) -> Words | None:
@@ -119,43 +140,57 @@ class PluginSubject:
 class Driver(Protocol):
     """A process, or what stands for it, that serves device plugin sockets below a directory."""
 
-    features: frozenset[Feature]
-    """RESTART, BREAK, WITHDRAW, HANG, PROBES: which of the methods work."""
+    @property
+    def features(self) -> frozenset[Feature]:
+        """Which of the methods below *kill* work: each names the feature that it needs."""
+        ...
 
     def start(self, kubelet: Path) -> None:
         """Begin to serve below *kubelet*, which stands for /var/lib/kubelet; return at once."""
         ...
 
+    def kill(self) -> None:
+        """End it at once, and undo all else; may be called twice, and when nothing runs."""
+        ...
+
     def stop(self) -> None:
-        """Ask it to end, and come back when it has.
+        """Ask it to end, and come back when it has (STOP).
 
         Raises:
             Unanswered: It did not end in time.
         """
         ...
 
-    def kill(self) -> None:
-        """End it at once, and whatever it left; may be called twice, and when nothing runs."""
+    def restart(self) -> None:
+        """Let it end and start again (RESTART)."""
         ...
 
     def break_device(self) -> None:
-        """Let one device, the same each time, become unhealthy."""
+        """Let one device, the same each time, become unhealthy (BREAK)."""
         ...
 
     def mend_device(self) -> None:
-        """Undo *break_device*."""
+        """Undo *break_device* (BREAK)."""
         ...
 
     def withdraw_device(self) -> None:
-        """Let one device vanish from the machine."""
+        """Let one device vanish from the machine (WITHDRAW)."""
         ...
 
     def hang(self) -> None:
-        """Let whatever stands behind it not answer any more."""
+        """Let whatever stands behind it not answer any more (HANG)."""
+        ...
+
+    def disturb_neighbour(self) -> None:
+        """Let another plugin of it fail again and again; called before *start* (NEIGHBOUR)."""
         ...
 
     def probe(self, path: str) -> tuple[int, str]:
-        """Status and text of an HTTP path: /metrics, /livez, /readyz."""
+        """Status and text of an HTTP path: /metrics, /livez, /readyz (PROBES).
+
+        Raises:
+            OSError: Nothing answers there.
+        """
         ...
 
 
@@ -185,5 +220,8 @@ class DriverSubject:
     def abilities(self) -> tuple[str, ...]:
         return ()
 
+
+NEIGHBOUR = "simset"
+"""The plugin that is made to fail beside the one that is looked at."""
 
 Subject: TypeAlias = PluginSubject | DriverSubject

@@ -4,16 +4,21 @@ from typing import TypeAlias
 
 from accelkit.conformance.bench import PluginBench
 from accelkit.conformance.checks import (
+    agent,
+    allocating,
     bad_input,
     concurrency,
     discovery,
     health,
     identity,
+    listing,
+    registering,
     topology,
 )
 from accelkit.conformance.model import Check
+from accelkit.conformance.socket_bench import SocketBench
 
-AnyCheck: TypeAlias = Check[PluginBench]
+AnyCheck: TypeAlias = Check[PluginBench] | Check[SocketBench]
 
 CHECKS: tuple[AnyCheck, ...] = tuple(
     sorted(
@@ -24,6 +29,10 @@ CHECKS: tuple[AnyCheck, ...] = tuple(
             *topology.CHECKS,
             *concurrency.CHECKS,
             *bad_input.CHECKS,
+            *registering.CHECKS,
+            *listing.CHECKS,
+            *allocating.CHECKS,
+            *agent.CHECKS,
         ),
         key=lambda check: check.id,
     )

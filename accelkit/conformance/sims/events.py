@@ -83,6 +83,14 @@ class Registered(Event):
 
 
 @frozen
+class NotServing(Event):
+    """A plugin that registers could not be connected to at that moment."""
+
+    resource: str
+    endpoint: str
+
+
+@frozen
 class Refused(Event):
     """A registration failed."""
 

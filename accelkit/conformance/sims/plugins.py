@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import socket
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,6 +22,7 @@ from accelkit.conformance.sims.events import (
     Journal,
     Listed,
     ListedDevice,
+    NotServing,
     Options,
     PreferredAsked,
     Registered,
@@ -89,6 +91,8 @@ class Plugins:
         """
         if not is_extended(resource):
             raise unknown(invalid_name(resource))
+        if not _accepts(path):
+            self._journal.note(NotServing(resource, str(path)))
         channel = dial(path)
         try:
             await asyncio.wait_for(channel.channel_ready(), self._timing.dial_s)
@@ -236,6 +240,18 @@ class Plugins:
             await cancel(connection.following)
             self._journal.note(StreamEnded(endpoint.resource, endpoint.path, why))
         await connection.channel.close()
+
+
+def _accepts(path: Path) -> bool:
+    """Whether somebody listens at *path* now; dialling would wait for it."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as probe:
+        try:
+            probe.connect(str(path))
+        except BlockingIOError:  # it listens, and many connect
+            return True
+        except OSError:
+            return False
+    return True
 
 
 def unknown(text: str) -> StatusError:

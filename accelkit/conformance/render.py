@@ -1,0 +1,131 @@
+"""Reports as text, JSON and JUnit XML. Not here: what is in them."""
+
+import json
+import platform
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from xml.etree import ElementTree as Xml
+
+from accelkit.conformance.model import Verdict
+from accelkit.conformance.report import BAD, Report, Result
+
+API_VERSION = "accelkit.dev/v1"
+KIND = "ConformanceReport"
+
+
+def as_text(reports: Iterable[Report]) -> str:
+    """A line for each check, findings below it, badges and a count at the end."""
+    return "\n".join(line for report in reports for line in (*_lines(report), ""))
+
+
+def line_of(result: Result) -> str:
+    """ID, verdict and claim of one result; what was found below it."""
+    should = "" if result.must else " (should)"
+    head = f"{result.id:5} {result.verdict:14} {result.claim}{should}"
+    # Why something does not apply fits behind it, and is not worth lines of its own.
+    if result.verdict is Verdict.NOT_APPLICABLE:
+        return f"{head} [{'; '.join(result.findings)}]"
+    return "\n".join((head, *(f"{'':20} {finding}" for finding in result.findings)))
+
+
+def _lines(report: Report) -> Iterable[str]:
+    product = f" on {report.product}" if report.product else ""
+    yield f"{report.kind} {report.name}{product}, seed {report.seed}"
+    yield "ID    VERDICT        CLAIM"
+    yield from (line_of(result) for result in report.results)
+    for badge, granted in report.badges.items():
+        yield f"badge {badge}: {'granted' if granted else 'refused'}"
+    yield ", ".join(f"{count} {verdict}" for verdict, count in report.summary.items() if count)
+
+
+def as_json(reports: Iterable[Report]) -> str:
+    """One document a report; several are a list."""
+    documents = [_document(report) for report in reports]
+    found = documents[0] if len(documents) == 1 else documents
+    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+
+
+def _document(report: Report) -> dict[str, object]:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "suite": _version(),
+        "seed": report.seed,
+        "subject": {
+            "kind": report.kind,
+            "name": report.name,
+            "product": report.product,
+            "abilities": list(report.abilities),
+        },
+        "host": {
+            "kernel": platform.release(),
+            "python": platform.python_version(),
+            "kubernetes": "simulated 1.37",
+        },
+        "badges": {b: "granted" if granted else "refused" for b, granted in report.badges.items()},
+        "checks": [_entry(result) for result in report.results],
+        "summary": {str(verdict): count for verdict, count in report.summary.items()},
+    }
+
+
+def _entry(result: Result) -> dict[str, object]:
+    return {
+        "id": result.id,
+        "claim": result.claim,
+        "level": result.level,
+        "must": result.must,
+        "verdict": result.verdict,
+        "took_s": round(result.took_s, 3),
+        "findings": list(result.findings),
+    }
+
+
+def as_junit(reports: Iterable[Report]) -> str:
+    """JUnit XML: a test suite for each report."""
+    root = Xml.Element("testsuites")
+    for report in reports:
+        bad = sum(r.must and r.verdict in BAD for r in report.results)
+        skipped = sum(_is_skipped(r) for r in report.results)
+        suite = Xml.SubElement(
+            root,
+            "testsuite",
+            name=f"accelkit.conformance.{report.name}",
+            tests=str(len(report.results)),
+            failures=str(bad),
+            skipped=str(skipped),
+            errors="0",
+        )
+        for result in report.results:
+            _case(suite, report.name, result)
+    Xml.indent(root)
+    return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _is_skipped(result: Result) -> bool:
+    return result.verdict in {Verdict.NOT_APPLICABLE, Verdict.WAIVED} or (
+        not result.must and result.verdict in BAD
+    )
+
+
+def _case(suite: Xml.Element, subject: str, result: Result) -> None:
+    case = Xml.SubElement(
+        suite,
+        "testcase",
+        classname=f"accelkit.conformance.{subject}",
+        name=f"{result.id} {result.claim}",
+        time=f"{result.took_s:.3f}",
+    )
+    # XML has no place for most control characters, which broken subjects may well say.
+    text = "\n".join(result.findings)
+    text = "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
+    if _is_skipped(result):
+        Xml.SubElement(case, "skipped", message=text or str(result.verdict))
+    elif result.verdict in BAD:
+        Xml.SubElement(case, "failure", message=text.partition("\n")[0]).text = text
+
+
+def _version() -> str:
+    try:
+        return version("accelkit")
+    except PackageNotFoundError:  # run from a tree that is not installed
+        return "unknown"
