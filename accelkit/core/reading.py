@@ -51,7 +51,7 @@ from accelkit.core.vendor import SupportsGroups, SupportsHealth, SupportsLinks, 
 
 MOST_DEVICES = 2048
 """More devices of one vendor are taken for a fault of the plugin."""
-MOST_LINKED = 256
+MOST_LINKED = 64
 """Up to so many whole devices the core derives links: their number grows with the square."""
 LINKS = "links"
 """Subject of the problem that a vendor's links could not be read."""

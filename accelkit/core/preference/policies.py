@@ -38,13 +38,13 @@ def of_devices(parents: Mapping[str, str], levels: Iterable[Level]) -> Topology:
 
 
 def _matrix(names: Sequence[str], level: Level) -> list[list[int]]:
-    def weight(a: str, b: str) -> int:
-        if a == b:
-            return level.inside
-        readings = [level.pairs[pair] for pair in ((a, b), (b, a)) if pair in level.pairs]
-        return min(readings, default=level.apart)
-
-    return [[weight(a, b) for b in names] for a in names]
+    number = {name: position for position, name in enumerate(names)}
+    matrix = [[level.apart] * len(names) for _ in names]
+    for (a, b), weight in level.pairs.items():
+        if a in number and b in number:
+            smaller = min(weight, level.pairs.get((b, a), weight))
+            matrix[number[a]][number[b]] = matrix[number[b]][number[a]] = smaller
+    return _inside(matrix, level.inside)
 
 
 def share_id(name: str, number: int) -> str:

@@ -69,15 +69,17 @@ class Legality(Protocol):
 
 def _symmetric(levels: Iterable[Sequence[Sequence[int]]]) -> Levels:
     """Let the smaller reading of every pair count."""
+    return tuple(_smaller(level) for level in levels)
+
+
+def _smaller(level: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    rows = tuple(map(tuple, level))
+    if any(len(row) != len(rows) for row in rows):
+        return rows  # refused later
+    columns = zip(*rows, strict=True)
     return tuple(
-        tuple(
-            tuple(
-                min(weight, level[b][a]) if b < len(level) and a < len(level[b]) else weight
-                for b, weight in enumerate(row)
-            )
-            for a, row in enumerate(level)
-        )
-        for level in levels
+        row if row == column else tuple(map(min, row, column))
+        for row, column in zip(rows, columns, strict=True)
     )
 
 

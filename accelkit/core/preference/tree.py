@@ -39,14 +39,15 @@ def members(mask: int) -> Iterator[int]:
 
 def alike(levels: Levels) -> Alike:
     """Sort the pairs of every group by their weights on all levels together."""
-    count = len(levels[0])
-    found: list[dict[tuple[int, ...], int]] = [{} for _ in range(count)]
-    for a in range(count):
-        for b in range(a):
-            weight = tuple(level[a][b] for level in levels)
-            found[a][weight] = found[a].get(weight, 0) | 1 << b
-            found[b][weight] = found[b].get(weight, 0) | 1 << a
-    return tuple(found)
+    return tuple(_meetings(levels, group) for group in range(len(levels[0])))
+
+
+def _meetings(levels: Levels, group: int) -> dict[tuple[int, ...], int]:
+    found: dict[tuple[int, ...], int] = {}
+    for other, weight in enumerate(zip(*(level[group] for level in levels), strict=True)):
+        if other != group:
+            found[weight] = found.get(weight, 0) | 1 << other
+    return found
 
 
 def split(pairs: Alike, everyone: int) -> Program | None:
