@@ -1,0 +1,217 @@
+"""What the play needs: a simulated machine, a simulated kubelet, and an agent as a process.
+
+Not here: what happens on it.
+"""
+
+import asyncio
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from accelkit.conformance.sims.kubelet import KubeletSim
+from accelkit.conformance.sims.timing import Timing
+from accelkit.core.errors import ConfigError
+from accelkit.core.model import Problem
+from accelkit.core.serde import Tree, from_tree
+from accelkit.core.view import View
+from accelkit.testing.simulate import simulate
+
+T = TypeVar("T")
+
+NODE = "play"
+GPUS = 8
+SMALL = 2
+"""Devices of the vendor `sim`."""
+RELEASE = "1.37"
+TIMING = Timing(tick_s=0.05, watch_s=0.05, retry_s=0.1, stop_s=0.05)
+"""A kubelet that looks around more often than a real one; its grace and deadlines are real."""
+PATIENCE_S = 10.0
+"""For anything that is to be seen."""
+STOP_S = 3.0
+"""From SIGTERM to SIGKILL."""
+_POLL_S = 0.02
+_LONGEST_BASE = 32
+"""Bytes: sockets are three levels below it, and their paths may have 107 (sun_path of unix(7))."""
+
+_POLICY = """\
+apiVersion: accelkit.dev/v1
+kind: NodePolicy
+offers:
+- name: gpus                    # whole GPUs: nvidia.com/gpu
+  select: {{vendor: nvidia}}
+  through: kubelet
+- name: small                   # each may be used twice at once
+  select: {{vendor: sim}}
+  through: kubelet
+  inject: cdi
+  sharing: {{shares: 2}}
+read: {{health: 1s, holdings: 1s}}  # of what no event tells
+paths:
+  host: {root}/machine
+  kubelet: {root}/kubelet
+  cdi: {root}/cdi
+  run: {root}/run
+http: {{listen: ""}}
+logging: {{format: text}}
+"""
+
+
+class NotSeen(Exception):
+    """What the play was to show did not happen."""
+
+
+class Stage:
+    """Where it all happens; see `stage`.
+
+    Args:
+        root: A directory of its own.
+        sim: Runs already.
+    """
+
+    def __init__(self, root: Path, sim: KubeletSim) -> None:
+        self.root = root
+        self.sim = sim
+        self.began = time.monotonic()
+        self.machine = str(root / "machine")
+        self.policy = root / "policy.yaml"
+        self.log = root / "agent.log"
+        self.patience_s = PATIENCE_S
+        self.view: View | None = None
+        """The last that the agent told."""
+        self._agent: asyncio.subprocess.Process | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Of the agent; None: it does not run."""
+        agent = self._agent
+        return agent.pid if agent is not None and agent.returncode is None else None
+
+    async def start_agent(self) -> None:
+        """Start `accelkit agent` with the policy; it is not ready yet."""
+        words = ("agent", "--policy", str(self.policy), "--node", NODE)
+        with self.log.open("ab") as log:
+            self._agent = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-c", "from accelkit.cli.main import main; raise SystemExit(main())", *words),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                process_group=0,  # a terminal's Ctrl-C is for the play, which ends the agent then
+            )
+
+    async def kill_agent(self) -> None:
+        """End it as a crash does."""
+        if self._agent is not None and self._agent.returncode is None:
+            self._agent.kill()
+            await self._agent.wait()
+        self._agent = None
+
+    async def stop_agent(self) -> int:
+        """Ask it to end; returns its exit code, which is negative if it had to be killed."""
+        assert self._agent is not None
+        agent, self._agent = self._agent, None
+        if agent.returncode is None:
+            agent.terminate()
+        try:
+            return await asyncio.wait_for(agent.wait(), STOP_S)
+        except TimeoutError:
+            agent.kill()
+            return await agent.wait()
+
+    async def ask(self) -> View | None:
+        """The agent's view, over its socket; None: it does not answer."""
+        tree = await self._get("/view")
+        if tree is not None:
+            self.view = from_tree(View, tree)
+        return None if tree is None else self.view
+
+    async def problems(self) -> tuple[Problem, ...]:
+        """What the agent says is wrong; none if it does not answer."""
+        tree = await self._get("/problems")
+        return () if tree is None else from_tree(tuple[Problem, ...], tree)
+
+    async def _get(self, path: str) -> Tree:
+        try:
+            reader, writer = await asyncio.open_unix_connection(self.root / "run" / "agent.sock")
+        except OSError:
+            return None
+        try:
+            writer.write(f"GET {path} HTTP/1.0\r\n\r\n".encode())
+            _, _, body = (await reader.read()).partition(b"\r\n\r\n")
+            tree: Tree = json.loads(body) if body else None
+        except OSError:
+            return None
+        finally:
+            writer.close()
+        return tree
+
+    async def seen(self, what: Callable[[], T | None], named: str) -> T:
+        """Wait for the first answer of *what* that is not empty.
+
+        Raises:
+            NotSeen: There was none in time, or the agent ended.
+        """
+        until = time.monotonic() + self.patience_s
+        while not (found := what()):
+            self._check(named, until)
+            await asyncio.sleep(0.002)
+        return found
+
+    async def told(self, what: Callable[[View], T | None], named: str) -> T:
+        """The same of the agent's view."""
+        until = time.monotonic() + self.patience_s
+        while (view := await self.ask()) is None or not (found := what(view)):
+            self._check(named, until)
+            await asyncio.sleep(_POLL_S)
+        return found
+
+    def _check(self, named: str, until: float) -> None:
+        code = None if self._agent is None else self._agent.returncode
+        if code is not None:
+            raise NotSeen(f"{named}: the agent ended with {code}")
+        if time.monotonic() > until:
+            raise NotSeen(f"{named}: not within {self.patience_s:g} s")
+
+
+@asynccontextmanager
+async def stage() -> AsyncIterator[Stage]:
+    """Make everything but the agent; at the end nothing of it is left, the agent included.
+
+    Raises:
+        ConfigError: There is no directory for it.
+    """
+    root = Path(tempfile.mkdtemp(prefix="accelkit-", dir=_base()))
+    try:
+        machine = str(root / "machine")
+        simulate("nvidia", "h100", GPUS, machine)
+        simulate("sim", "basic", SMALL, machine)
+        (root / "policy.yaml").write_text(_POLICY.format(root=root))
+        kubelet = root / "kubelet"
+        async with KubeletSim(kubelet, release=RELEASE, timing=TIMING, numa_nodes=(0, 1)) as sim:
+            made = Stage(root, sim)
+            try:
+                yield made
+            finally:
+                if made.pid is not None:
+                    await made.stop_agent()
+    finally:
+        shutil.rmtree(root)
+
+
+def _base() -> str:
+    """A directory for temporary files whose path is short enough for sockets below it."""
+    tried = (tempfile.gettempdir(), "/tmp", "/var/tmp")  # noqa: S108 - mkdtemp makes its own below
+    for directory in tried:
+        if len(os.fsencode(directory)) <= _LONGEST_BASE and os.access(directory, os.W_OK | os.X_OK):
+            return directory
+    raise ConfigError(
+        [("TMPDIR", f"{tried[0]} is too long for sockets below it")],
+        remedy=f"set TMPDIR to a directory whose path has at most {_LONGEST_BASE} bytes",
+    )

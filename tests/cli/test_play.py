@@ -1,0 +1,232 @@
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from accelkit.cli import play_story
+from accelkit.cli.play_acts import GPU, SHARE
+from accelkit.cli.play_stage import NotSeen, Stage, stage
+from accelkit.cli.play_story import ENDING, STORY, Step, title
+from accelkit.cli.play_table import lively
+from accelkit.cli.play_words import given, why
+from accelkit.conformance.sims.events import Answer
+from accelkit.core.errors import ConfigError
+
+PLAY = (
+    sys.executable,
+    "-c",
+    "from accelkit.cli.main import main; raise SystemExit(main())",
+    "play",
+)
+SEEN = (
+    r"machine    simulated: 8 H100 with NVSwitch, 2 of the vendor sim",
+    r"policy     .*/policy.yaml",
+    r"agent      accelkit agent --policy policy.yaml is process \d+",
+    r"devices    nvidia: found \d+ ms after the agent's start:",
+    r"offer      small: 2 devices of sim, 2 shares each",
+    r"registered nvidia.com/gpu, found in plugins_registry",
+    r"status     sim.accelkit.dev/accel: allocatable 4",
+    r"pod        train asked for 4 nvidia.com/gpu, has them after \d+ ms:",
+    r"each two GPUs have 18 NVLinks through NVSwitch: alike",
+    r"2 of the sets are on one NUMA node: this one is, on node \d",
+    r"env NVIDIA_VISIBLE_DEVICES=GPU-",
+    r"pod        infer-b asked for 1 sim.accelkit.dev/accel, has s00-0009::0",
+    r"CDI sim.accelkit.dev/static=s00-0009",
+    r"pod        big asked for 5 nvidia.com/gpu and is refused:",
+    r"fault      gpu-\w+ of pod train falls off the bus \(XID 79\)",
+    r"kubelet    7 of 8 are healthy in the agent's list, \d+ ms after",
+    r"status     nvidia.com/gpu: allocatable 8 → 7, \d+ ms after",
+    r"agent      says why: gpu-lost, xid-79",
+    r"pod        train: allocatedResourcesStatus gpu-\w+ Unhealthy",
+    r"pod        train: allocatedResourcesStatus gpu-\w+ Healthy",
+    r"fault      kill -9 \d+: allocatable 0 of everything",
+    r"agent      process \d+: all allocatable \d+ ms after its start",
+    r"pod        train, infer-a, infer-b: run on, 0 restarts",
+    r"agent      asked the kubelet: 6 are held, as before",
+    r"agent      SIGTERM: ended with 0 after \d+ ms",
+    r"play       all 9 steps were seen",
+)
+SABOTAGE = (
+    "import sys\nif 'agent' in sys.orig_argv[3:4]:\n    raise SystemExit('this agent is broken')\n"
+)
+
+pytestmark = pytest.mark.timeout(90)
+
+
+@pytest.fixture
+def base() -> Iterator[Path]:
+    """A directory for temporary files with a short path, in which nothing may be left."""
+    with tempfile.TemporaryDirectory(prefix="play-", dir="/tmp") as directory:
+        yield Path(directory)
+        assert [*Path(directory).iterdir()] == []
+
+
+def environment(base: Path, **more: str) -> Mapping[str, str]:
+    return {**os.environ, "TMPDIR": str(base), "NO_COLOR": "1", **more}
+
+
+def gone(said: str) -> bool:
+    """Whether none of the agents of which the play spoke runs."""
+    pids = re.findall(r"process (\d+)", said)
+    return bool(pids) and not any(Path("/proc", pid).exists() for pid in pids)
+
+
+def test_whole_story_is_told_in_plain_lines_and_nothing_is_left(base: Path) -> None:
+    done = subprocess.run(
+        [*PLAY, "--once"], env=environment(base), capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stdout
+    assert done.stderr == ""
+    assert [line for line in SEEN if not re.search(line, done.stdout)] == []
+    assert "\x1b" not in done.stdout
+    assert gone(done.stdout)
+
+
+def test_agent_that_cannot_start_is_not_seen_and_says_why(base: Path, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(SABOTAGE)
+
+    done = subprocess.run(
+        PLAY,
+        env=environment(base, PYTHONPATH=str(tmp_path)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 1
+    assert f"play       not seen: {title(STORY[1])}\n" in done.stdout
+    assert "each in its offer: the agent ended with 1\n" in done.stdout
+    assert "this agent is broken\n" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_interrupted_story_cleans_up(number: signal.Signals, code: int, base: Path) -> None:
+    with subprocess.Popen(PLAY, env=environment(base), stdout=subprocess.PIPE, text=True) as play:
+        assert play.stdout is not None
+        said = next(line for line in play.stdout if "is process" in line)
+        play.send_signal(number)
+
+    assert play.returncode == code
+    assert gone(said)
+
+
+def test_terminal_has_a_table_and_goes_on_until_interrupted(base: Path) -> None:
+    ours, theirs = pty.openpty()
+    env = environment(base, TERM="xterm", COLUMNS="80", LINES="30")
+    with subprocess.Popen(PLAY, env=env, stdout=theirs, stderr=theirs) as play:
+        os.close(theirs)
+        said = read_until(ours, "GPUs come and go, until Ctrl-C")
+        said += read_until(ours, "is lost: 7 nvidia.com/gpu are healthy after")
+        play.send_signal(signal.SIGINT)
+        code = play.wait(20)
+        os.close(ours)
+
+    assert code == 0
+    assert re.search(r"DEVICE +PRODUCT +NUMA +HEALTH +HELD BY", said)
+    assert re.search(r"gpu-\w{8} +NVIDIA H100 80GB HBM3 +\d +UNHEALTHY +train", said)
+    assert "allocatable: nvidia.com/gpu 7 of 8 · sim.accelkit.dev/accel 4 of 4" in said
+    assert gone(said)
+
+
+def read_until(terminal: int, text: str) -> str:
+    """What a terminal shows up to *text*, without its control sequences."""
+    until, shown = time.monotonic() + 60, b""
+    while (plain := re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", shown.decode(errors="ignore"))).find(
+        text
+    ) < 0:
+        ready, _, _ = select.select([terminal], [], [], until - time.monotonic())
+        assert ready, f"not seen: {text}; shown: {plain[-2000:]}"
+        shown += os.read(terminal, 65536)
+    return plain
+
+
+async def test_nothing_is_waited_for_longer_than_patience_lasts() -> None:
+    async with stage() as made:
+        made.patience_s = 0.01
+
+        with pytest.raises(NotSeen, match=r"^a miracle: not within 0\.01 s$"):
+            await made.seen(lambda: None, "a miracle")
+        with pytest.raises(NotSeen, match=r"^a view: not within 0\.01 s$"):
+            await made.told(lambda view: view, "a view")
+        assert await made.problems() == ()
+
+
+@pytest.mark.parametrize(
+    "step, reason",
+    [
+        (play_story._four, f"train: the pod does not run: .*{GPU}"),
+        (play_story._shares, f"infer-a: the pod does not run: .*{SHARE}"),
+    ],
+)
+async def test_step_that_does_not_happen_is_not_told(step: Step, reason: str) -> None:
+    async with stage() as made:
+        with pytest.raises(NotSeen, match=reason):
+            await lines(step, made)
+
+
+async def test_agent_that_refuses_its_policy_is_not_seen() -> None:
+    async with stage() as made:
+        made.policy.write_text("offers: 7\n")
+        await made.start_agent()
+
+        with pytest.raises(NotSeen, match="the agent ended with 2"):
+            await made.seen(lambda: None, "anything")
+        with pytest.raises(NotSeen, match="ended with 2 after SIGTERM"):
+            await lines(ENDING[0], made)
+
+
+async def lines(step: Step, made: Stage) -> list[play_story.Line]:
+    return [line async for line in step(made)]
+
+
+async def test_sockets_fit_below_a_directory_with_a_long_path(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/var/" + "long" * 30)
+
+    async with stage() as made:
+        assert made.root.parent == Path("/tmp")
+        assert made.sim.socket.is_socket()
+    assert not made.root.exists()
+
+
+async def test_node_without_room_for_sockets_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+
+    with pytest.raises(ConfigError, match="TMPDIR"):
+        async with stage():
+            raise AssertionError("there is no room")
+
+
+def test_container_that_was_given_nothing_has_no_lines() -> None:
+    assert given(Answer()) == ()
+
+
+async def test_devices_on_two_nodes_are_not_near_each_other() -> None:
+    async with stage() as made:
+        await made.start_agent()
+        view = await made.told(lambda view: view if len(view.devices) == 10 else None, "devices")
+        names = sorted(
+            (device.locality.pci_address, device.id.name)
+            for device in view.snapshot.devices
+            if device.id.vendor == "nvidia"
+        )
+
+    with pytest.raises(NotSeen, match="not on one NUMA node"):
+        why(view, [name for _, name in names], [names[0][1], names[-1][1]])
+
+
+def test_output_that_is_no_terminal_is_not_redrawn() -> None:
+    assert not lively()
