@@ -11,6 +11,7 @@ import attrs
 from accelkit.agent import figures, loops
 from accelkit.agent.admission import Pending
 from accelkit.agent.endpoints import Answers
+from accelkit.agent.holders import Holders, HoldingsReader
 from accelkit.agent.knowledge import Knowledge
 from accelkit.agent.leader import Lease, prepare_run_directory
 from accelkit.agent.listening import Listening
@@ -51,7 +52,7 @@ class Parts:
     clock: Clock
     version: str = ""
     boot: str = ""
-    holdings: loops.HoldingsReader | None = None
+    holdings: HoldingsReader | None = None
     """None: nobody can say who holds what, and devices change hands at once."""
     read_policy: Callable[[], Policy] | None = None
     """Reads the policy again; raises ConfigError."""
@@ -82,8 +83,8 @@ class Agent:
             [self._source(vendor) for vendor in parts.vendors],
             self._pending,
             parts.clock,
+            Holders(parts.holdings, self._problems),
         )
-        self._knowledge.holders_known = parts.holdings is None
         self._shared = self._port_parts()
         self._backends = Backends(parts.backends, self._shared)
         self._listening = Listening(
@@ -220,9 +221,8 @@ class Agent:
         yield self._listening.serve_port()
         for source in self._knowledge.sources.values():
             yield from loops.all_of(self._knowledge, source, self._clock)
-        if (reader := self._parts.holdings) is not None:
-            bell = self._shared.holdings
-            yield loops.read_holdings(self._knowledge, reader, bell, self._problems, self._clock)
+        if self._parts.holdings is not None:
+            yield loops.read_holdings(self._knowledge, self._shared.holdings, self._clock)
 
     async def _tick(self) -> None:
         """Look after what costs nothing: the lock, the policy file, the passing of time."""

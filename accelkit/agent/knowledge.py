@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 import attrs
 
 from accelkit.agent.admission import Pending
+from accelkit.agent.holders import Holders
 from accelkit.agent.made import Offered
+from accelkit.agent.problems import Problems
 from accelkit.agent.sources import Source
 from accelkit.agent.store import Switch, ViewStore
 from accelkit.core.allocation import ContainerEdits
@@ -68,14 +70,11 @@ class Knowledge:
         sources: Iterable[Source],
         pending: Pending,
         clock: Clock,
+        holders: Holders | None = None,
     ) -> None:
         self.policy = policy
         self.sources: Mapping[str, Source] = {source.name: source for source in sources}
         self.evidence: tuple[Evidence, ...] = ()
-        self.holdings: tuple[Holding, ...] = ()
-        """What the kubelet said last."""
-        self.holders_known = False
-        """Whether it could be asked the last time."""
         self.answered = Switch()
         """Whether a view with at least one vendor's answer, and its edits, is there."""
         self._coming: View | None = None
@@ -83,6 +82,7 @@ class Knowledge:
         self._node = node
         self._boot = boot
         self._pending = pending
+        self._holders = holders or Holders(None, Problems(clock.now))
         self._clock = clock
         vendors = [source.vendor for source in self.sources.values()]
         self._domains = FrozenMap({vendor.name: vendor.domain for vendor in vendors})
@@ -124,7 +124,7 @@ class Knowledge:
             policy,
             edits={},
             holdings=holdings,
-            holders_known=self.holders_known,
+            holders_known=self._holders.known,
             previous=previous,
             domains=self._domains,
             sets=self._sets,
@@ -158,6 +158,9 @@ class Knowledge:
         async with source.turn:
             report = await source.read()
             found = self._draft_of(source, report)
+            if found.devices.keys() - self.store.view.devices.keys():
+                # A new device may be held on earlier terms: known before it is offered on others.
+                await self._holders.ask(found)
             reading = await source.assess(found.snapshot.devices, self.evidence)
             if report != source.report or reading != source.reading:
                 found = self.draft(_Draft(report=report, reading=reading))
@@ -203,6 +206,11 @@ class Knowledge:
         finally:
             source.turn.release()
 
+    async def ask_holders(self) -> None:
+        """Ask who holds what; then publish."""
+        await self._holders.ask(self.store.view)
+        self.commit()
+
     def hear(self, vendor: str, events: Iterable[Event]) -> None:
         """Write down *events*; the next look at health takes them into account."""
         self.evidence = record(self.evidence, vendor, events, self._clock.now())
@@ -219,7 +227,8 @@ class Knowledge:
 
     def _all_holdings(self) -> tuple[Holding, ...]:
         processes = tuple(h for source in self.sources.values() for h in source.processes)
-        return (*self.holdings, *self._pending.besides(self.holdings), *processes)
+        told = self._holders.holdings
+        return (*told, *self._pending.besides(told), *processes)
 
 
 def offered(view: View, vendor: str) -> Offered:

@@ -1,16 +1,12 @@
 """When the agent looks at what. Not here: what it makes of it."""
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Coroutine
 
 from accelkit.agent.knowledge import Knowledge
-from accelkit.agent.problems import AGENT, Problems
 from accelkit.agent.signals import Bell
 from accelkit.agent.sources import Source
 from accelkit.core.clock import Clock
-from accelkit.core.errors import AccelkitError
-from accelkit.core.model import Holding
 from accelkit.core.vendor import SupportsEvents, SupportsHolders
-from accelkit.core.view import View
 
 HOLDERS_S = 60.0
 """Between two looks at the processes that use devices."""
@@ -20,9 +16,6 @@ SPACING_S = 2.0
 """At least between two reads of one vendor, however often it is woken."""
 LISTEN_PAUSES_S = (1.0, 60.0)
 """Shortest and longest pause after a listen call that failed."""
-
-HoldingsReader = Callable[[View], Awaitable[tuple[Holding, ...]]]
-"""Who holds what, as the kubelet says; raises TransportError or another AccelkitError."""
 
 
 async def read_inventory(knowledge: Knowledge, source: Source, clock: Clock) -> None:
@@ -95,26 +88,10 @@ async def ask_holders(knowledge: Knowledge, source: Source, clock: Clock) -> Non
         await clock.sleep(HOLDERS_S if source.report is not None else FILES_S)
 
 
-async def read_holdings(
-    knowledge: Knowledge, reader: HoldingsReader, bell: Bell, problems: Problems, clock: Clock
-) -> None:
-    """Ask the kubelet every ``read.holdings``, and after each Allocate, who holds what.
-
-    While it cannot be asked, the last answer stays and nothing changes hands.
-    """
+async def read_holdings(knowledge: Knowledge, bell: Bell, clock: Clock) -> None:
+    """Ask the kubelet every ``read.holdings``, and after each Allocate, who holds what."""
     while True:
-        try:
-            holdings = await reader(knowledge.store.view)
-        except AccelkitError as error:
-            knowledge.holders_known = False
-            problems.note(
-                AGENT, "holders-unknown", "", str(error), error.remedy or "start the kubelet"
-            )
-        else:
-            knowledge.holders_known = True
-            knowledge.holdings = holdings
-            problems.solve(AGENT, "holders-unknown", "")
-        knowledge.commit()
+        await knowledge.ask_holders()
         read = knowledge.policy.read
         await bell.wait(clock, read.holdings, read.debounce)
 

@@ -9,8 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from accelkit.agent.agent import Parts
+from accelkit.agent.holders import HoldingsReader
 from accelkit.agent.logs import configure
-from accelkit.agent.loops import HoldingsReader
 from accelkit.agent.process import run
 from accelkit.cli.composing import boot_of, check_installed, choose_vendors
 from accelkit.core.clock import RealClock

@@ -347,6 +347,28 @@ async def test_holders_of_the_kubelet_are_in_the_view(tmp_path: Path) -> None:
     assert 'accelkit_device_holder{device="toy/a",share="",namespace="ns",pod="p"' in metrics
 
 
+async def test_device_that_is_held_on_other_terms_at_start_is_not_offered_on_new_ones(
+    tmp_path: Path,
+) -> None:
+    """However long the kubelet takes: the first view must not give it away."""
+    held = Holding(
+        device=device("toy", "a"),
+        through="kubelet",
+        holder=Holder(kind=HolderKind.POD, pod="p"),
+        resource="example.com/old",
+    )
+
+    async def read(view: View) -> tuple[Holding, ...]:
+        await asyncio.sleep(0.05)
+        return (held,) if held.device in view.devices else ()
+
+    async with running(attrs.evolve(parts(tmp_path, Toy()), holdings=read)) as agent:
+        await ready(agent)
+        offered = {document for document in served(agent).seen if document}
+
+    assert offered == {("toy/b:HEALTHY",)}
+
+
 async def test_holders_that_cannot_be_asked_are_a_problem_and_the_last_ones_stay(
     tmp_path: Path,
 ) -> None:

@@ -4,6 +4,9 @@ import attrs
 
 from accelkit.agent.agent import Parts
 from accelkit.agent.reload import read_policy_file
+from accelkit.core.model import Holder, Holding
+from accelkit.core.values import HolderKind
+from accelkit.core.view import View
 from tests.agent.toys import (
     Hanging,
     Toy,
@@ -19,12 +22,14 @@ from tests.agent.toys import (
     view_of,
 )
 
+OFTEN = "{inventory: 50ms, health: 50ms, holdings: 50ms, debounce: 10ms}"
 
-def written(tmp_path: Path, rest: str, *, port: int = 0) -> Path:
+
+def written(tmp_path: Path, rest: str, *, port: int = 0, read: str = OFTEN) -> Path:
     """A policy file: quick, below *tmp_path*, and *rest*."""
     file = tmp_path / "policy.yaml"
     file.write_text(
-        "read: {inventory: 50ms, health: 50ms, holdings: 50ms, debounce: 10ms}\n"
+        f"read: {read}\n"
         f"paths: {{run: {tmp_path / 'run'}}}\n"
         f"http: {{listen: '127.0.0.1:{port}'}}\n"
         f"{rest}\n"
@@ -116,6 +121,39 @@ async def test_vendor_that_hangs_does_not_hold_up_a_new_policy(tmp_path: Path) -
         assert not hanging.go.is_set()
         assert view_of(agent).edits.keys() == {device("toy", "a"), device("toy", "b")}
     hanging.go.set()
+
+
+async def test_held_device_keeps_its_terms_and_has_edits_for_the_new_ones_once_it_is_free(
+    tmp_path: Path,
+) -> None:
+    """Without waiting for the next read of the vendor, which is an hour away here."""
+    a = device("toy", "a")
+    held = [
+        Holding(device=a, through="kubelet", holder=Holder(kind=HolderKind.POD, pod="p")),
+    ]
+
+    async def read(_view: View) -> tuple[Holding, ...]:
+        return tuple(held)
+
+    seldom = "{inventory: 1h, health: 1h, holdings: 50ms}"
+    file = written(tmp_path, "offers: [{name: one}]", read=seldom)
+    made = attrs.evolve(from_file(file, tmp_path, Toy()), holdings=read)
+    async with running(made) as agent:
+        await ready(agent)
+        written(tmp_path, "offers: [{name: two}]", read=seldom)
+        await until(lambda: view_of(agent).assignments[a].leaving)
+        leaving = view_of(agent)
+        held.clear()
+        await until(lambda: not view_of(agent).assignments[a].leaving)
+        await until(lambda: len(view_of(agent).edits) == 2)
+        free = view_of(agent).assignments[a].terms
+
+    kept = leaving.assignments[a].terms
+    assert kept is not None
+    assert kept.name == "one"
+    assert len(leaving.edits) == 2
+    assert free is not None
+    assert free.name == "two"
 
 
 async def test_new_backend_is_started(tmp_path: Path) -> None:
