@@ -3,8 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias, TypedDict, cast
 
+from accelkit.testing.faults import duration
 from accelkit.testing.machines import Json, Part, State
 from accelkit.vendors.nvidia import xid
+from accelkit.vendors.nvidia.products import MigProfile, Product
 
 if TYPE_CHECKING:
     from accelkit.vendors.nvidia.machine import NvidiaMachine
@@ -133,6 +135,14 @@ def add_event(state: State, unit: str, kind: int, data: int, gi: int = 0xFFFFFFF
     )
 
 
+def _hang(machine: "NvidiaMachine", state: State, args: tuple[str, ...]) -> State:
+    """Every call on the GPU takes so long."""
+    unit = machine.unit("hang", args)
+    if len(args) != 2:
+        raise machine.misused("hang", "needs a time")
+    return _set(state, unit, hang=duration(args[1]))
+
+
 def _event(machine: "NvidiaMachine", state: State, args: tuple[str, ...]) -> State:
     unit = machine.unit("event", args)
     if len(args) != 2 or not args[1].isdecimal():
@@ -173,9 +183,14 @@ def _mig(machine: "NvidiaMachine", state: State, args: tuple[str, ...]) -> State
     return _set(state, unit, mig=None, instances=None)
 
 
+def _profile(product: Product, name: str = "") -> MigProfile | None:
+    """The profile *name*; 3g stands for the first of three slices, whatever its memory."""
+    return next((p for p in product.profiles if name in {p.name, p.name.split(".")[0]}), None)
+
+
 def _create(machine: "NvidiaMachine", state: State, args: tuple[str, ...]) -> State:
     unit = machine.unit("create-mig", args)
-    profile = next((p for p in machine.board.product.profiles if p.name in args[1:2]), None)
+    profile = _profile(machine.board.product, *args[1:2])
     if profile is None or len(args) < 3 or not args[2].isdecimal():
         raise machine.misused("create-mig", "needs a profile of the product and a slot")
     if not of(state, unit).get("mig"):
@@ -208,7 +223,7 @@ VERBS: Mapping[str, tuple[str, Step]] = {
     "xid": ("xid UNIT NUMBER [GPU-INSTANCE]", _xid),
     "event": ("event UNIT TYPE", _event),
     "mig": ("mig UNIT on|off", _mig),
-    "create-mig": ("create-mig UNIT PROFILE SLOT [bare]", _create),
+    "create-mig": ("create-mig UNIT PROFILE|SIZE SLOT [bare]", _create),
     "destroy-mig": ("destroy-mig UNIT SLOT", _destroy),
     "recovery": ("recovery UNIT ACTION", _number("recovery", "recovery")),
     "slow": ("slow UNIT REASONS", _number("clocks", "slow")),
@@ -216,7 +231,7 @@ VERBS: Mapping[str, tuple[str, Step]] = {
     "remap": ("remap UNIT 1|2", _number("remap", "remap")),
     "dark": ("dark UNIT LINKS", _number("dark", "dark")),
     "fabric": ("fabric UNIT STATE", _number("fabric", "fabric")),
-    "hang": ("hang UNIT SECONDS", _number("hang", "hang")),
+    "hang": ("hang UNIT 30s", _hang),
     "error": ("error UNIT CODE", _number("error", "error")),
     "fabric-mask": ("fabric-mask UNIT MASK", _number("fabric-mask", "fabric-mask")),
     "persistence": ("persistence UNIT 1|2", _number("persistence", "persistence")),

@@ -129,7 +129,7 @@ def test_gpu_that_hangs_in_every_call_costs_only_itself(bench: Make) -> None:
     """Seen elsewhere: a call that never returned stopped the monitor of the whole node."""
     made = bench("h100", 3)
     made.vendor._patience = Patience(0.5)
-    made.do("hang gpu-1 2")
+    made.do("hang gpu-1 2s")
 
     assert [d.locality.pci_address for d in made.devices()] == ["0000:03:00.0", "0000:13:00.0"]
     assert [(u.subject, u.code) for u in made.unreadable()] == [("0000:04:00.0", "source-timeout")]

@@ -53,6 +53,7 @@ def test_real_device_files_can_be_made(tmp_path: Path) -> None:
         "bind gpu-0",
         "mig gpu-0 maybe",
         "ecc gpu-0",
+        "hang gpu-0",
         "create-mig gpu-0 1g.10gb 0",
         "create-mig gpu-1 9g.99gb 0",
         "create-mig gpu-1 3g.40gb 1",
@@ -69,6 +70,21 @@ def test_misused_verb_is_refused_with_its_usage(bench: Make, verb: str) -> None:
         set_state(made.directory, verb.split())
     assert caught.value.remedy == f"write: {VERBS[verb.split(maxsplit=1)[0]][0]}"
     assert made.discover() == before
+
+
+@pytest.mark.parametrize("product", ["a100-40", "h100", "b200"])
+def test_profile_can_be_named_by_its_size_alone(bench: Make, product: str) -> None:
+    made = bench(product, 1)
+    made.do("mig gpu-0 on", "create-mig gpu-0 3g 4", "create-mig gpu-0 1g 0")
+    names = [d.profile or "" for d in made.devices() if d.parent is not None]
+
+    assert sorted(name.split(".")[0] for name in names) == ["1g", "3g"]
+    assert not any("+me" in name for name in names)
+
+
+def test_time_that_is_none_is_refused(bench: Make) -> None:
+    with pytest.raises(ConfigError, match="duration"):
+        bench("l4", 1).do("hang gpu-0 long")
 
 
 def test_product_without_mig_refuses_the_mode(bench: Make) -> None:

@@ -56,7 +56,8 @@ class Call:
         gpu = Gpu(self.library, self.state, index)
         if not states.listed(self.state, gpu.unit) or gpu.fields.get("lost"):
             return facts.GPU_IS_LOST
-        if seconds := gpu.number("hang"):
+        seconds = gpu.fields.get("hang")
+        if isinstance(seconds, float):
             self.library.live.sleep(seconds)
         return gpu.number("error") or gpu
 
