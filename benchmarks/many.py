@@ -78,6 +78,7 @@ def steps(read: Read, domains: Mapping[str, str]) -> Iterator[tuple[str, float]]
     yield "reports → view", view_ms
     yield "view → lists", lists_ms
     yield LISTED, view_ms + lists_ms
+    yield "view → preferences, after the lists", timed(partial(considered, view))[0]
     again_ms, again = timed(partial(viewed, read, domains, view))
     yield "the same reports → view", again_ms
     yield "the same view → lists", timed(partial(listed, again, plugins))[0]
@@ -128,6 +129,12 @@ def listed(view: View, before: Mapping[str, Plugin]) -> dict[str, Plugin]:
     for resource, entries in fit(catalog_of(view, (0, 1)), view).items():
         node = NodePortDouble(paths=Paths(), view=view)
         plugin = before.get(resource) or Plugin(resource, node, lambda _i, _e: True, allocate_s=2)
-        plugin.publish(entries, preference_of(view, entries, plugin.preference))
+        plugin.publish(entries)
         plugins[resource] = plugin
     return plugins
+
+
+def considered(view: View) -> None:
+    """Find out how to choose among what is listed."""
+    for entries in catalog_of(view, (0, 1)).values():
+        preference_of(view, entries, None)

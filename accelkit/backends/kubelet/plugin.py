@@ -81,6 +81,8 @@ class Plugin:
         self._allocate_s = allocate_s
         self._entries: Mapping[str, Entry] = {}
         self._preference: Preference | None = None
+        self._considered = asyncio.Event()
+        """Whether the preference is that of the last list."""
         self._list = b""
         self._news = asyncio.Event()
         self._streams = 0
@@ -95,13 +97,21 @@ class Plugin:
         """How devices are chosen."""
         return self._preference
 
-    def publish(self, entries: Sequence[Entry], preference: Preference | None) -> None:
-        """Let every stream send *entries*, unless it did so last."""
+    def publish(self, entries: Sequence[Entry]) -> None:
+        """Let every stream send *entries*, unless it did so last.
+
+        Whoever asks which of them go well together waits for *prefer*.
+        """
         self._entries = {entry.wire.id: entry for entry in entries}
-        self._preference = preference
+        self._considered.clear()
         self._list = b"".join(_encoded(entry.wire) for entry in entries)
         news, self._news = self._news, asyncio.Event()
         news.set()
+
+    def prefer(self, preference: Preference | None) -> None:
+        """Choose by *preference*, which is that of the last list."""
+        self._preference = preference
+        self._considered.set()
 
     def streams(self) -> Streams:
         """Count of the streams at one more socket."""
@@ -148,6 +158,7 @@ class Plugin:
         begun = self._node.clock.monotonic()
         outcome = "ok"
         answers = []
+        await self._considered.wait()
         for one in request.container_requests:
             available, must = list(one.available_deviceIDs), list(one.must_include_deviceIDs)
             try:

@@ -103,10 +103,12 @@ class Term:
                 return
             catalog = catalog_of(view, self._settings.numa_nodes, undescribed)
             self._tell(TOO_MANY, overflow(catalog))
-            all_listed = self._list(fit(catalog, view), view, group)
+            catalog = fit(catalog, view)
+            all_listed = self._list(catalog, group)
+            await self._consider(catalog, view)
             self._listed = (view, undescribed) if all_listed else None
 
-    def _list(self, catalog: Catalog, view: View, group: asyncio.TaskGroup) -> bool:
+    def _list(self, catalog: Catalog, group: asyncio.TaskGroup) -> bool:
         """Publish the list of every resource; False: of some it is not known whether to."""
         all_listed = True
         for resource in sorted({*catalog, *self._served}):
@@ -117,9 +119,17 @@ class Term:
                     all_listed = False
                     continue
                 served = self._serve(resource, group)
-            plugin = served.plugin
-            plugin.publish(entries, preference_of(view, entries, plugin.preference))
+            served.plugin.publish(entries)
         return all_listed
+
+    async def _consider(self, catalog: Catalog, view: View) -> None:
+        """Find out how to choose among what is listed.
+
+        In a thread, after the lists: the work grows with the square of the devices.
+        """
+        for resource, served in self._served.items():
+            plugin, entries = served.plugin, catalog.get(resource, ())
+            plugin.prefer(await asyncio.to_thread(preference_of, view, entries, plugin.preference))
 
     def _serve(self, resource: str, group: asyncio.TaskGroup) -> _Served:
         patience = self._settings.patience
