@@ -142,14 +142,24 @@ def sockets_gone(bench: SocketBench) -> Iterator[str]:
 
 def cut_off(bench: SocketBench) -> Iterator[str]:
     bench.up(release="1.36")
-    resource, before = bench.resource, len(bench.registered())
-    rival = Rival(bench.sim, resource)
+    rival = Rival(bench.sim, bench.resource)
+    bench.driver.stop()
+    # A new kubelet does not come to know later that the old socket is gone.
+    bench.do(bench.sim.restart())
     bench.do(rival.register())
+    # Up to 1.36 the end of any registrant cuts off the newest, which the driver has to be.
+    before = len(bench.registered())
+    bench.driver.start(bench.root)
+    wrong = list(_again(bench, before, "beside another of its name", FIRST_S))
+    if not wrong:
+        before = len(bench.registered())
+        bench.do(rival.close())
+        wrong = list(_again(bench, before, "cut off by the end of another of its name"))
+    yield from wrong
+    paths = [e.endpoint for e in bench.registered()]
+    if len(paths) > len(set(paths)):
+        yield "cut off by the end of another of its name it registers an old socket again"
     bench.do(rival.close())
-    yield from _again(bench, before + 1, "cut off by the end of another of its name", FIRST_S)
-    own = [e.endpoint for e in bench.registered() if e.endpoint != str(rival.path)]
-    if len(own) > len(set(own)):
-        yield "cut off by the end of another of its name it registers the old socket again"
 
 
 def by_watcher(bench: SocketBench) -> Iterator[str]:
@@ -181,6 +191,7 @@ CHECKS: tuple[Check[SocketBench], ...] = (
         "DP25",
         "Cut off by the end of another of its name, the driver registers anew.",
         cut_off,
+        Feature.STOP,
     ),
     over_sockets("DP27", "The driver lets the plugin watcher find it.", by_watcher, must=False),
 )
