@@ -62,22 +62,20 @@ class Instance:
 
 
 def read_cut(nvml: Nvml, handle: Handle, memory: int) -> Cut:
-    """The profiles of a GPU and where they can be; in ascending order of the maker's index."""
+    """The profiles of a GPU and where they can be; in ascending order of the maker's index.
+
+    One that makes no sense is left out: the GPU can still be had whole.
+    """
     profiles: list[Profile] = []
     ids: dict[int, str] = {}
     for index in range(_INDEXES):
-        info = nvml.maybe("nvmlDeviceGetGpuInstanceProfileInfo", handle, index)
-        plain = info is None
-        if plain:
-            info = nvml.maybe("nvmlDeviceGetGpuInstanceProfileInfo", handle, index, version=1)
-        if info is None:
-            continue
-        starts, size = _placements(nvml, handle, info.id)
-        if not starts:
-            continue
-        name = _computed(index, info, memory) if plain else _spelt(info.name)
-        profiles.append(_profile(name, info, starts, size))
-        ids[info.id] = name
+        try:
+            found = _read_profile(nvml, handle, index, memory)
+        except Rubbish:
+            continue  # of a later driver, perhaps; instances of it are noticed where they are read
+        if found is not None:
+            ids[found[0]] = found[1].name
+            profiles.append(found[1])
     return Cut(
         profiles=tuple(profiles),
         ids=ids,
@@ -87,6 +85,23 @@ def read_cut(nvml: Nvml, handle: Handle, memory: int) -> Cut:
             for key in {key for p in profiles for key in p.counters}
         },
     )
+
+
+def _read_profile(
+    nvml: Nvml, handle: Handle, index: int, memory: int
+) -> tuple[int, Profile] | None:
+    """The driver's id of a profile, and what it is; None: this GPU has none of that index."""
+    info = nvml.maybe("nvmlDeviceGetGpuInstanceProfileInfo", handle, index)
+    plain = info is None
+    if plain:
+        info = nvml.maybe("nvmlDeviceGetGpuInstanceProfileInfo", handle, index, version=1)
+    if info is None:
+        return None
+    starts, size = _placements(nvml, handle, info.id)
+    if not starts:
+        return None
+    name = _computed(index, info, memory) if plain else _spelt(info.name)
+    return info.id, _profile(name, info, starts, size)
 
 
 def _spelt(name: object) -> str:

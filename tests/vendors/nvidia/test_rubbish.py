@@ -153,6 +153,23 @@ def test_gpu_whose_answer_cannot_be_is_not_served(
     assert all(isinstance(d, Device) and d.locality.numa_node != 0 for d in report.devices)
 
 
+@pytest.mark.parametrize(
+    "symbol,noise",
+    [
+        ("nvmlDeviceGetGpuInstanceProfileInfoV", b"\xff"),
+        ("nvmlDeviceGetGpuInstancePossiblePlacements_v2", b"\x70\0\0\0"),
+    ],
+)
+def test_gpu_whose_profiles_make_no_sense_can_be_had_whole(
+    bench: Make, symbol: str, noise: bytes
+) -> None:
+    host = Liar(bench("h100", 1).directory)
+    host.lies = {symbol: scribbling(noise)}
+    (device,) = read_inventory(Nvidia(NvidiaOptions()), host).devices
+
+    assert (device.usable, device.profiles, device.slots) == (True, (), 0)
+
+
 def test_two_gpus_of_one_uuid_are_one_device_and_one_problem(bench: Make) -> None:
     made: Bench = bench("l4", 2)
     uuid = made.devices()[0].handle
