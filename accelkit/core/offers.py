@@ -71,10 +71,11 @@ def assign(
         if before is not None and before.terms is not None:
             if held or not holders_known:
                 pinned[device.id] = _kept(before.terms, wished[device.id])
-        elif (found := _found(device, held, policy.offers, domains)) is not None:
-            pinned[device.id] = (
-                found if found.terms is None else _kept(found.terms, wished[device.id])
-            )
+            continue
+        wish = wished[device.id]
+        found = _found(device, held, _wished_first(policy.offers, wish), domains)
+        if found is not None:
+            pinned[device.id] = found if found.terms is None else _kept(found.terms, wish)
     given = {**wished, **pinned}
     for family in _families(snapshot.devices):
         _settle(family, given, pinned)
@@ -154,6 +155,12 @@ def _harmless(old: Offer, new: Offer) -> bool:
     if 1 < old.sharing.shares < new.sharing.shares and new.sharing.divide is Divide.NONE:
         grown = attrs.evolve(old.sharing, shares=new.sharing.shares)
     return attrs.evolve(old, select=new.select, sharing=grown) == new
+
+
+def _wished_first(offers: Iterable[Offer], wish: Assignment) -> list[Offer]:
+    """*offers*, but first the one that has the device now: others may render the same name."""
+    name = None if wish.terms is None else wish.terms.name
+    return sorted(offers, key=lambda offer: offer.name != name)
 
 
 def _found(

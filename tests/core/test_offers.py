@@ -205,6 +205,15 @@ def test_a_holder_found_through_the_right_name_changes_nothing() -> None:
     assert after == given_to([gpu("a")], ALL)
 
 
+def test_a_holder_is_found_in_the_offer_that_has_the_device_before_others_of_that_name() -> None:
+    """After a restart shares in use were listed as if they were held from elsewhere."""
+    offers = picking("other", "b"), Offer(name="all", sharing=Sharing(shares=2))
+
+    after = given_to([gpu("a")], *offers, holdings=[pod(of("a"), "toy.example/gpu")])
+
+    assert names(after) == {"a": "all"}
+
+
 def test_a_claim_restores_the_first_offer_of_its_backend() -> None:
     claim = Holding(
         device=of("a"), through="dra", holder=Holder(kind=HolderKind.CLAIM, claim="train")
