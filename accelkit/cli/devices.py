@@ -203,9 +203,11 @@ def _show_details(view: "View", devices: "Iterable[Device]", *, few: bool) -> No
         click.echo()
         show_table(("DEVICE", "CONDITION", "SEVERITY", "WHAT"), rows)
     whys: dict[str, list[str]] = {}
+    cut = {device.parent for device in several}
     for device in several:
         given = view.assignments[device.id]
-        if given.why:
+        # That partitions are offered instead of what they are parts of, the table shows.
+        if given.why and (few or device.id not in cut):
             whys.setdefault(given.why, []).append(str(device.id))
     if whys:
         click.echo()

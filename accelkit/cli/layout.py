@@ -6,6 +6,7 @@ root, switches. Not here: links, and how anything is painted.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
+from itertools import groupby
 
 import attrs
 
@@ -145,27 +146,32 @@ def _cut(
     key: Callable[[Device], object],
     label: Callable[[Device], str],
 ) -> tuple[Branch | Device, ...]:
-    """*devices* with those of one key in a branch; those without a key stay alone, at the end."""
+    """*devices* with those of one key in a branch, where its first stood; those without stay."""
     found: dict[object, list[Device]] = {}
     for device in devices:
-        found.setdefault(key(device), []).append(device)
-    alone = found.pop(None, [])
-    branches = (
-        Branch(level=level, label=label(some[0]), inside=tuple(some)) for some in found.values()
+        # A device without a key is in a group of its own.
+        found.setdefault(device.id if key(device) is None else key(device), []).append(device)
+    return tuple(
+        some[0]
+        if key(some[0]) is None
+        else Branch(level=level, label=label(some[0]), inside=tuple(some))
+        for some in found.values()
     )
-    return (*branches, *alone)
 
 
 def _deeper(
     found: Iterable[Branch | Device],
     divide: Callable[[Sequence[Device]], tuple[Branch | Device, ...]],
 ) -> tuple[Branch | Device, ...]:
-    """*found* with the inside of each branch divided; devices without one are divided together."""
-    several = tuple(found)
-    branches = tuple(
-        attrs.evolve(one, inside=divide(one.devices)) for one in several if isinstance(one, Branch)
-    )
-    return (*branches, *divide([one for one in several if isinstance(one, Device)]))
+    """*found* with the inside of each branch divided, and devices in a row without one, too."""
+    made: list[Branch | Device] = []
+    for in_branch, several in groupby(found, key=lambda one: isinstance(one, Branch)):
+        if in_branch:
+            branches = (one for one in several if isinstance(one, Branch))
+            made += [attrs.evolve(one, inside=divide(one.devices)) for one in branches]
+        else:
+            made += divide([one for one in several if isinstance(one, Device)])
+    return tuple(made)
 
 
 def lines_of(branches: Sequence[Branch | Device]) -> tuple[tuple[Branch | Device, ...], ...]:

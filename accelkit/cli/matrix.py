@@ -7,7 +7,7 @@ import click
 from accelkit.cli.finding import in_order
 from accelkit.cli.showing import NONE, aligned, show_table
 from accelkit.core.model import Device, DeviceId, Link
-from accelkit.core.values import PCIE_KINDS, LinkKind
+from accelkit.core.values import LinkKind
 from accelkit.core.view import View
 
 SELF = "X"
@@ -34,10 +34,10 @@ def whole_devices(view: View) -> tuple[Device, ...]:
 
 
 def closest_links(links: Iterable[Link]) -> dict[Pair, Link]:
-    """Of each pair the link that counts most: one that is up before one that is down."""
+    """Of each pair, both ways round, the link of the closest kind, be it up or down."""
     order = {kind: number for number, kind in enumerate(WORDS)}
     found: dict[Pair, Link] = {}
-    for link in sorted(links, key=lambda k: (k.up, -order[k.kind])):
+    for link in sorted(links, key=lambda k: -order[k.kind]):
         found[link.a, link.b] = link
         found[link.b, link.a] = link
     return found
@@ -61,8 +61,10 @@ def show_matrix(view: View) -> None:
             for one in devices
         ),
     )
-    click.echo()
-    for line in _legend(view):
+    legend = _legend(best, len(devices), view.snapshot.links)
+    if legend:
+        click.echo()
+    for line in legend:
         click.echo(line)
     _show_groups(view, numbers)
 
@@ -81,19 +83,19 @@ def _cell(one: Device, other: Device, best: Mapping[Pair, Link]) -> str:
     return APART if link is None else word_of(link)
 
 
-def _legend(view: View) -> Sequence[str]:
-    links = view.snapshot.links
+def _legend(shown: Mapping[Pair, Link], devices: int, links: Iterable[Link]) -> Sequence[str]:
     rows = [
         (f"{word}{'n' if kind in _COUNTED else ''}", said)
         for kind, (word, said) in WORDS.items()
-        if any(link.kind is kind for link in links)
+        if any(link.kind is kind for link in shown.values())
     ]
-    rows.append((APART, "nothing but the machine itself"))
-    if any(not link.up for link in links):
+    if len(shown) < devices * (devices - 1):
+        rows.append((APART, "nothing but the machine itself"))
+    if any(not link.up for link in shown.values()):
         rows.append((_DOWN, "down"))
-    if any(link.kind in PCIE_KINDS for link in links) and len(rows) > 2:
+    if len(tuple(links)) * 2 > len(shown):
         rows.append(("", "of two connections the closer one is shown"))
-    width = max(len(word) for word, _ in rows)
+    width = max((len(word) for word, _ in rows), default=0)
     return tuple(aligned(row, (width, 0)) for row in rows)
 
 

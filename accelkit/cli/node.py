@@ -5,18 +5,21 @@ Not here: any output, and click, so that it can be used by whoever wants a view.
 
 import asyncio
 import logging
+from functools import partial
 from pathlib import Path
 
 import attrs
 
 from accelkit.agent.admission import Pending
+from accelkit.agent.holders import Holders, HoldingsReader
 from accelkit.agent.knowledge import Knowledge
 from accelkit.agent.lanes import Observe
+from accelkit.agent.problems import Problems
 from accelkit.agent.reload import read_policy_file
 from accelkit.agent.sources import Source
 from accelkit.cli.composing import boot_of, check_installed, choose_vendors
 from accelkit.core.clock import RealClock
-from accelkit.core.errors import BackendError, ConfigError
+from accelkit.core.errors import ConfigError
 from accelkit.core.host import Host
 from accelkit.core.model import Problem
 from accelkit.core.policy import Policy
@@ -108,10 +111,13 @@ async def read_node(
         Source(v, host, scales.get(v.name, 1.0), clock, _tracer(v.name, wanted=trace))
         for v in chosen.vendors
     ]
-    knowledge = Knowledge(node, boot_of(host), policy, sources, Pending(clock), clock)
+    unknown = Problems(clock.now)
+    holders = Holders(_reader(policy, host), unknown)
+    knowledge = Knowledge(
+        node, boot_of(host), policy, sources, Pending(clock), clock, holders=holders
+    )
     await asyncio.gather(*(_learn(knowledge, source) for source in sources))
-    problems = [*knowledge.problems, *map(_not_used, chosen.failures)]
-    problems += await _ask_kubelet(knowledge, host)
+    problems = (*knowledge.problems, *unknown.all, *map(_not_used, chosen.failures))
     for source in sources:
         source.close()
     view = knowledge.store.view
@@ -125,25 +131,14 @@ async def read_node(
     )
 
 
-async def _ask_kubelet(knowledge: Knowledge, host: Host) -> tuple[Problem, ...]:
-    """Learn who holds what, if *host* is a real one with a kubelet."""
-    socket = knowledge.policy.paths.pod_resources_socket
-    if not (isinstance(host, RealHost) and _is_socket(socket)):
-        return ()
+def _reader(policy: Policy, host: Host) -> HoldingsReader | None:
+    """Asks the kubelet who holds what; None: this is not a host with a kubelet."""
+    socket = Path(policy.paths.pod_resources_socket)
+    if not (isinstance(host, RealHost) and socket.is_socket()):
+        return None
     from accelkit.backends.holdings import read_holdings  # noqa: PLC0415 - loads gRPC
 
-    try:
-        knowledge.holdings = await read_holdings(socket, knowledge.store.view)
-    except BackendError as error:
-        return (
-            Problem(subject="holdings", code=error.code, reason=str(error), remedy=error.remedy),
-        )
-    knowledge.commit()
-    return ()
-
-
-def _is_socket(path: str) -> bool:
-    return Path(path).is_socket()
+    return partial(read_holdings, socket)
 
 
 async def _learn(knowledge: Knowledge, source: Source) -> None:

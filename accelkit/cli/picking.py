@@ -88,7 +88,7 @@ def pick(view: View, numa_nodes: Collection[int], wish: Wish) -> Pick:
     catalog = fit(catalog_of(view, numa_nodes), view)
     resource = _resource(catalog, wish.resource)
     entries = catalog[resource]
-    taken, must = (_ids(view, entries, words) for words in (wish.taken, wish.must))
+    taken, must = (_ids(view, resource, entries, words) for words in (wish.taken, wish.must))
     if both := sorted({*taken} & {*must}):
         raise ConfigError([("--must", f"{both[0]} is taken")])
     free = [entry.wire.id for entry in entries if not entry.why and entry.wire.id not in taken]
@@ -141,7 +141,9 @@ def _resource(catalog: Catalog, wanted: str | None) -> str:
     return next(iter(catalog))
 
 
-def _ids(view: View, entries: Sequence[Entry], words: Collection[str]) -> tuple[str, ...]:
+def _ids(
+    view: View, resource: str, entries: Sequence[Entry], words: Collection[str]
+) -> tuple[str, ...]:
     """The ids that *words* name: of the list itself, or devices, of which all shares are meant."""
     listed: Mapping[str, Entry] = {entry.wire.id: entry for entry in entries}
     ids: list[str] = []
@@ -152,7 +154,7 @@ def _ids(view: View, entries: Sequence[Entry], words: Collection[str]) -> tuple[
         device = find(view, word)
         of_device = [entry.wire.id for entry in entries if entry.device == device.id]
         if not of_device:
-            raise UnknownDevice(f"{device.id} is not in this resource")
+            raise UnknownDevice(f"{device.id} is not in {resource}", remedy="see: accelkit devices")
         ids += of_device
     return tuple(dict.fromkeys(ids))
 

@@ -1,0 +1,154 @@
+"""The installed command as a process: terminals, pipes, signals, what is loaded."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from accelkit.testing.simulate import set_state
+
+PATIENCE_S = 15.0
+ACCELKIT = (sys.executable, "-c", "from accelkit.cli.main import main; raise SystemExit(main())")
+
+
+def ran(*words: object) -> "subprocess.CompletedProcess[str]":
+    command = [*ACCELKIT, *(str(word) for word in words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+
+
+def on_terminal(columns: int, *words: object) -> str:
+    """What a command writes to a terminal of so many columns."""
+    mine, its = pty.openpty()
+    try:
+        command = [*ACCELKIT, *(str(word) for word in words)]
+        environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm-256color"}
+        environment.pop("NO_COLOR", None)
+        with subprocess.Popen(command, stdout=its, stderr=its, env=environment) as process:
+            os.close(its)
+            said = b"".join(_until_closed(mine))
+            process.wait(PATIENCE_S)
+        return said.decode().replace("\r\n", "\n")
+    finally:
+        os.close(mine)
+
+
+def _until_closed(terminal: int) -> Iterator[bytes]:
+    while select.select([terminal], [], [], PATIENCE_S)[0]:
+        try:
+            part = os.read(terminal, 4096)
+        except OSError:  # the other side is closed
+            return
+        if not part:
+            return
+        yield part
+
+
+def test_output_that_is_not_for_a_terminal_has_no_colours(basic: Path) -> None:
+    assert "\x1b" not in ran("devices", "--host", basic).stdout
+
+
+def test_terminal_gets_colours_and_nothing_is_cut_off_however_narrow_it_is(split: Path) -> None:
+    said = on_terminal(30, "devices", "--host", split)
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", said)
+
+    assert "\x1b[32mHEALTHY" in said
+    assert [line.split()[-7:][0] for line in plain.splitlines()[1:3]] == [
+        "sim/s00-0000",
+        "sim/s00-0000-half-0",
+    ]
+    assert all(line.split()[-1] == "-" for line in plain.splitlines()[1:])
+
+
+def test_trace_logs_the_calls_of_vendors_to_standard_error(basic: Path) -> None:
+    answer = ran("devices", "--host", basic, "--trace")
+
+    assert answer.stdout == ran("devices", "--host", basic).stdout
+    assert re.search(r"vendor called vendor=sim call=inventory outcome=ok took_ms=", answer.stderr)
+    assert "vendor read vendor=sim devices=s00-0000 s00-0001" in answer.stderr
+
+
+def test_reader_that_has_seen_enough_is_no_fault() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+
+    command = [*ACCELKIT, "config", "schema"]
+    ended = subprocess.run(
+        command, stdout=writing, stderr=subprocess.PIPE, timeout=PATIENCE_S, check=False
+    )
+    os.close(writing)
+
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_interrupt_ends_with_130(basic: Path, tmp_path: Path) -> None:
+    faults = tmp_path / "faults.yaml"
+    faults.write_text("[{read: /sys, do: hang 1s}, {at: 600s, do: lose accel-0}]")
+    command = [*ACCELKIT, "simulate", "run", str(basic), "--faults", str(faults)]
+
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        began = time.monotonic()
+        # The first fault is in place when the command has come to wait for the second.
+        while '"read"' not in (basic / "machine.json").read_text():
+            assert time.monotonic() - began < PATIENCE_S
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        code = process.wait(PATIENCE_S)
+
+    assert code == 130
+
+
+@pytest.mark.parametrize("words", ["['--help']", "['--version']", "['devices', '--help']"])
+def test_help_loads_next_to_nothing(words: str) -> None:
+    code = f"""
+import sys
+from accelkit.cli.main import main
+main({words})
+print(sorted({{m.split('.')[0] for m in sys.modules}} & set(
+    ['asyncio', 'attr', 'cattrs', 'google', 'grpc', 'pluggy', 'pynvml', 'rich', 'yaml'])))
+"""
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=True
+    )
+
+    loaded = answer.stdout.splitlines()[-1]
+
+    assert not {"asyncio", "cattrs", "grpc", "pluggy", "rich", "yaml"} & set(
+        re.findall(r"\w+", loaded)
+    )
+
+
+def test_hanging_vendor_does_not_keep_the_command_from_ending(basic: Path, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("vendors: [{name: sim, deadlineScale: 0.02}]")
+    set_state(str(basic), ["hang", "discover", "600s"])
+
+    answer = ran("devices", "--host", basic, "--policy", policy)
+
+    assert "inventory got no answer" in answer.stdout
+
+
+def test_completion_offers_commands_and_their_words() -> None:
+    environment = {**os.environ, "_ACCELKIT_COMPLETE": "bash_complete"}
+
+    def offered(line: str, word: int) -> list[str]:
+        found = subprocess.run(
+            ACCELKIT,
+            env={**environment, "COMP_WORDS": line, "COMP_CWORD": str(word)},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        return [row.partition(",")[2] for row in found.stdout.splitlines()]
+
+    assert offered("accelkit con", 1) == ["config", "conformance"]
+    assert offered("accelkit config s", 2) == ["schema", "show"]
+    assert offered("accelkit a", 1) == ["agent"]
