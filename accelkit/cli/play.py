@@ -99,11 +99,14 @@ async def _go_on(made: Stage, show: Show) -> bool:
 
 
 async def _explain(made: Stage, show: Show, what: str, error: NotSeen) -> None:
-    """Say what is missing, and what the agent said."""
-    problems = dict.fromkeys(
-        p.reason + (p.remedy and f": {p.remedy}") for p in await made.problems()
-    )
+    """Say what is missing, what the kubelet has, and what the agent said."""
+    has = (f"{name} {free} of {all_}" for name, (all_, free) in sorted(made.sim.amounts().items()))
+    problems = [p.reason + (p.remedy and f": {p.remedy}") for p in await made.problems()]
     log = made.log.read_text(errors="replace").splitlines() if made.log.exists() else []
-    said = [f"problem: {problem}" for problem in problems]
-    said += [f"agent's log: {line}" for line in log[-LAST_WORDS:]]
-    show(Line("play", what, (str(error), *said), good=False))
+    details = (
+        str(error),
+        f"allocatable now: {', '.join(has) or 'nothing'}",
+        *(f"problem: {problem}" for problem in dict.fromkeys(problems)),
+        *(f"agent's log: {line}" for line in log[-LAST_WORDS:]),
+    )
+    show(Line("play", what, details, good=False))

@@ -52,7 +52,7 @@ offers:
   through: kubelet
   inject: cdi
   sharing: {{shares: 2}}
-read: {{health: 1s, holdings: 1s}}  # of what no event tells
+read: {{health: 1s}}              # what no event tells is seen within a second
 paths:
   host: {root}/machine
   kubelet: {root}/kubelet
