@@ -1,17 +1,15 @@
-"""Times preferred allocation on nodes of several shapes; prints a row each beside its budget."""
+"""Preferred allocation on nodes of several shapes; in process, without gRPC."""
 
 import gc
-import sys
 from collections.abc import Iterator
-from math import ceil
 from random import Random
-from statistics import median
 from time import perf_counter
 
 import attrs
 
 from accelkit.core.policy import Place
 from accelkit.core.preference import Choice, Topology, of_shares, prefer, used
+from benchmarks.rows import Judge, Row
 
 V100 = (  # Links of a DGX-1 between its eight V100, as nvidia-smi topo -m prints them.
     (0, 1, 1, 2, 2, 0, 0, 0),
@@ -28,7 +26,7 @@ BUS = (0, 50, 40, 20, 10, 10)
 
 
 @attrs.frozen(kw_only=True)
-class Row:
+class Case:
     name: str
     topology: Topology
     budget_ms: float
@@ -69,64 +67,60 @@ def shared(devices: Topology, shares: int, place: Place) -> Topology:
     return of_shares(devices, dict.fromkeys(devices.ids, shares), place)
 
 
-def rows() -> Iterator[Row]:
-    yield Row(name="DGX-1 V100, any size", topology=cube_mesh(), budget_ms=5)
+def cases() -> Iterator[Case]:
+    yield Case(name="DGX-1 V100, any size", topology=cube_mesh(), budget_ms=5)
     for count, links in ((8, 12), (16, 6)):
         name, topology = f"NVSwitch {count}, any size", node(fabric(links, count), bus(count))
-        yield Row(name=name, topology=topology, budget_ms=5)
-    yield Row(name="PCIe 16, any size", topology=node(bus(16)), budget_ms=5)
+        yield Case(name=name, topology=topology, budget_ms=5)
+    yield Case(name="PCIe 16, any size", topology=node(bus(16)), budget_ms=5)
     odd = irregular(16)
-    yield Row(name="irregular 16, some free, any size", topology=odd, budget_ms=5)
-    yield Row(name="irregular 16, all free, any size", topology=odd, budget_ms=5, thin=False)
-    yield Row(name="irregular 16, all free, 8", topology=odd, budget_ms=5, thin=False, size=8)
+    yield Case(name="irregular 16, some free, any size", topology=odd, budget_ms=5)
+    yield Case(name="irregular 16, all free, any size", topology=odd, budget_ms=5, thin=False)
+    yield Case(name="irregular 16, all free, 8", topology=odd, budget_ms=5, thin=False, size=8)
     for place in Place:
         topology = shared(node(fabric(18, 16), bus(16)), 32, place)
         name = f"4 of 512 shares, {place}"
-        yield Row(name=name, topology=topology, budget_ms=10, size=4, place=place)
+        yield Case(name=name, topology=topology, budget_ms=10, size=4, place=place)
     topology = shared(cube_mesh(), 64, Place.PACKED)
-    yield Row(name="4 of 512 shares on a DGX-1", topology=topology, budget_ms=10, size=4)
+    yield Case(name="4 of 512 shares on a DGX-1", topology=topology, budget_ms=10, size=4)
 
 
-def requests(row: Row) -> Iterator[tuple[list[str], int]]:
-    random = Random(row.name)
-    ids = list(row.topology.ids)
-    for _ in range(row.requests):
-        least = row.size or 1
-        count = random.randint(max(least, len(ids) // 4), len(ids)) if row.thin else len(ids)
+def requests(case: Case) -> Iterator[tuple[list[str], int]]:
+    random = Random(case.name)
+    ids = list(case.topology.ids)
+    for _ in range(case.requests):
+        least = case.size or 1
+        count = random.randint(max(least, len(ids) // 4), len(ids)) if case.thin else len(ids)
         some = random.sample(ids, count)
-        yield some, row.size or random.randint(1, count)
+        yield some, case.size or random.randint(1, count)
 
 
-def measure(row: Row) -> tuple[list[float], set[str]]:
-    """Return milliseconds of each request, sorted, and the methods that answered."""
+def measure(_rounds: int) -> Iterator[Row]:
+    """A row for each case; every request is another one, so that rounds would add nothing."""
+    for case in cases():
+        gc.collect()
+        times, methods = timed(case)
+        yield Row(
+            what=f"preferred, {case.name}",
+            values=times,
+            budget=case.budget_ms,
+            judge=Judge.P99,
+            note=", ".join(sorted(methods)),
+        )
+
+
+def timed(case: Case) -> tuple[list[float], set[str]]:
+    """Return milliseconds of each request, and the methods that answered; ! is not exact."""
     times, methods = [], set()
-    for available, size in requests(row):
-        fresh = attrs.evolve(row.topology)  # Without answers that are remembered.
+    for available, size in requests(case):
+        fresh = attrs.evolve(case.topology)  # Without answers that are remembered.
         start = perf_counter()
-        choice = ask(fresh, available, size, row.place)
+        choice = ask(fresh, available, size, case.place)
         times.append((perf_counter() - start) * 1000)
         methods.add(str(choice.method) + ("" if choice.exact else "!"))
-    return sorted(times), methods
+    return times, methods
 
 
 def ask(topology: Topology, available: list[str], size: int, place: Place | None) -> Choice:
     unit = None if place is None else used(topology, available, place)
     return prefer(topology, available, (), size, unit=unit)
-
-
-def main() -> int:
-    """Print the table; 1 if a 99th percentile is over its budget."""
-    print(f"{'case':36}{'median':>9}{'p99':>9}{'worst':>9}{'budget':>9}  ms  methods")
-    over = 0
-    for row in rows():
-        gc.collect()
-        times, methods = measure(row)
-        p99 = times[ceil(len(times) * 0.99) - 1]
-        over += p99 > row.budget_ms
-        numbers = "".join(f"{ms:9.2f}" for ms in (median(times), p99, times[-1], row.budget_ms))
-        print(f"{row.name:36}{numbers}      {', '.join(sorted(methods))}")
-    return 1 if over else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -31,12 +31,10 @@ GRPC = "python -c 'import grpc'"
 
 def measure(rounds: int) -> Iterator[Row]:
     yield from commands(rounds)
-    for title, units in (
-        ("8 sim", {"sim": 8}),
-        ("8 nvidia + 8 sim", {"nvidia": 8, "sim": 8}),
-    ):
-        with place(**units) as here:
-            yield from starts(here, title, rounds)
+    with place(sim=8) as here:
+        yield from starts(here, "8 sim", rounds)
+    with place(nvidia=8, sim=8) as here:
+        yield from starts(here, "8 nvidia + 8 sim", rounds)
 
 
 def commands(rounds: int) -> Iterator[Row]:
