@@ -88,8 +88,10 @@ class Lane:
                 self._observe(name, outcome, self._clock.monotonic() - begun)
             return result
 
-    def close(self) -> None:
-        """Let the thread end after its present call, if it has one; nobody waits for it."""
+    def close(self, last: Callable[[], None] | None = None) -> None:
+        """Let the thread end after its present call and *last*; nobody waits for it."""
+        if self._thread is not None and last is not None:
+            self._jobs.put(lambda: _ignore(_outcome(self._vendor, last)))
         self._jobs.put(None)
 
     async def _run(self, name: str, work: Callable[[], T], deadline_s: float) -> T:
@@ -164,6 +166,10 @@ def _outcome(vendor: str, work: Callable[[], T]) -> tuple[list[T], BaseException
         return [], _foreign(vendor, error)
 
 
+def _ignore(_outcome: object) -> None:
+    """Whatever a call brought that nobody waits for."""
+
+
 def _foreign(vendor: str, error: BaseException) -> PluginError:
     found = PluginError(f"{vendor}: a call raised {type(error).__name__}", plugin=vendor)
     found.__cause__ = error
@@ -217,8 +223,10 @@ class Lanes:
         """A listen call: overlaps with all others."""
         return await self._listen.call("listen", work, deadline_s=LISTEN_S + 2.0 * self._scale)
 
-    def close(self) -> None:
-        for lane in self.all:
+    def close(self, last: Callable[[], None]) -> None:
+        """Let every thread end; that of reads calls *last* before."""
+        self._read.close(last)
+        for lane in (*self._works, self._listen):
             lane.close()
 
     def _deadline(self, call: str) -> float:

@@ -30,7 +30,7 @@ class _Running:
 
 
 class Backends:
-    """Starts each backend once, with the policy of that moment.
+    """Starts each backend once; if it has to be started again, with the policy of then.
 
     Args:
         factories: By name.
@@ -41,18 +41,20 @@ class Backends:
         self._factories = factories
         self._shared = shared
         self._running: dict[str, _Running] = {}
+        self._policy = Policy()
 
     def start(self, policy: Policy) -> None:
         """Start what *policy* wants and does not run yet; what it wants no more goes on.
 
         A backend without offers takes back what it listed, which ending it would not.
         """
+        self._policy = policy
         for name in wanted(policy):
             if name not in self._running and name in self._factories:
                 self._shared.meter.set("accelkit_up", 0, (name,))
                 self._shared.meter.count("accelkit_backend_restarts_total", (name,), 0)
                 port = Port(name, self._shared)
-                task = asyncio.create_task(self._supervise(name, policy, port), name=name)
+                task = asyncio.create_task(self._supervise(name, port), name=name)
                 self._running[name] = _Running(port, task)
 
     @property
@@ -85,9 +87,9 @@ class Backends:
             for task in late:
                 log.error("backend did not end", extra={"backend": task.get_name()})
 
-    async def _supervise(self, name: str, policy: Policy, port: Port) -> None:
+    async def _supervise(self, name: str, port: Port) -> None:
         async def serve() -> None:
-            backend = self._factories[name].create(policy)
+            backend = self._factories[name].create(self._policy)
             self._running[name].backend = backend
             await backend.serve(port)
 

@@ -239,8 +239,8 @@ class Source:
         self.problems.pop((what, ""), None)
 
     def close(self) -> None:
-        """Let threads that are idle end; nobody waits for the others."""
-        self.lanes.close()
+        """Let the vendor drop its sessions, and threads end; nobody waits for either."""
+        self.lanes.close(self.vendor.close)
         self._files.close()
 
     def _note(self, key: tuple[str, str], error: Exception) -> None:

@@ -170,6 +170,19 @@ async def test_backend_that_fails_is_started_again_alone(tmp_path: Path) -> None
     assert 'accelkit_up{backend="failing"} 0' in metrics
 
 
+async def test_vendor_drops_its_sessions_at_the_end(tmp_path: Path) -> None:
+    closed: list[bool] = []
+
+    class Session(Toy):
+        def close(self) -> None:
+            closed.append(True)
+
+    async with running(parts(tmp_path, Session())) as agent:
+        await ready(agent)
+
+    await until(lambda: closed)
+
+
 async def test_backend_that_cannot_be_made_is_a_problem(tmp_path: Path) -> None:
     def create(_policy: Policy) -> ToyBackend:
         raise ValueError("bug")

@@ -151,6 +151,29 @@ async def test_thread_ends_after_close() -> None:
     await until(lambda: not thread.is_alive())
 
 
+async def test_last_call_is_made_in_the_thread_and_may_fail() -> None:
+    one = lane()
+    thread = await one.call("x", threading.current_thread, deadline_s=PATIENCE_S)
+    seen: list[threading.Thread] = []
+
+    def last() -> None:
+        seen.append(threading.current_thread())
+        raise SystemExit
+
+    one.close(last)
+    await until(lambda: not thread.is_alive())
+
+    assert seen == [thread]
+
+
+async def test_lane_that_was_never_used_ends_without_a_last_call() -> None:
+    seen: list[bool] = []
+
+    lane().close(lambda: seen.append(True))
+
+    assert seen == []
+
+
 async def test_read_work_and_listen_calls_overlap() -> None:
     lanes = Lanes("toy", 1, 1.0, RealClock())
     together = threading.Barrier(3, timeout=PATIENCE_S)
