@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
+from io import TextIOWrapper
 
 import click
 
@@ -60,6 +61,9 @@ class Lazy(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; a reader that has seen enough, such as head, is no fault."""
+        if isinstance(sys.stdout, TextIOWrapper):
+            # A terminal that cannot show a letter gets a question mark, not an error.
+            sys.stdout.reconfigure(errors="replace")
         try:
             answer: object = super().invoke(ctx)
             sys.stdout.flush()

@@ -135,7 +135,11 @@ def _show(part: "Part", directory: str) -> None:
     click.echo(f"  what can happen to them: accelkit simulate set {directory}")
 
 
-@command.command("set", short_help="Let something happen to a machine.")
+@command.command(
+    "set",
+    short_help="Let something happen to a machine.",
+    context_settings={"ignore_unknown_options": True},  # a verb may take a negative number
+)
 @click.argument("directory", metavar="DIR")
 @click.argument("verb", nargs=-1, metavar="VERB...")
 def set_(*, directory: str, verb: tuple[str, ...]) -> int:

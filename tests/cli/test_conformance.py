@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from accelkit.conformance.checks import CHECKS
+from accelkit.testing.simulate import set_state
 from tests.cli.conftest import Run
 
 ONE = CHECKS[0]
@@ -37,6 +38,17 @@ def test_vendor_is_checked(run: Run) -> None:
         "badge core: granted",
         "",
     ]
+
+
+def test_must_that_fails_makes_the_answer_no_and_says_what_is_wrong(run: Run, basic: Path) -> None:
+    set_state(str(basic), ["raise", "discover"])
+
+    answer = run("conformance", "run", "sim", "--host", basic, "--only", "I01")
+
+    assert answer.code == 1
+    assert answer.lines[1] == "I01   fail           No two devices have one id."
+    assert answer.lines[2].startswith("      - RuntimeError: discover was told to raise")
+    assert answer.lines[4] == "badge core: refused"
 
 
 def test_every_vendor_of_the_tree_is_checked_where_none_is_named(run: Run) -> None:

@@ -67,6 +67,18 @@ def test_terminal_gets_colours_and_nothing_is_cut_off_however_narrow_it_is(split
     assert all(line.split()[-1] == "-" for line in plain.splitlines()[1:])
 
 
+def test_output_that_cannot_hold_every_letter_is_no_fault(split: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [*ACCELKIT, "devices", "--host", str(split)]
+
+    answer = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert answer.stdout.splitlines()[2].startswith("??? sim/s00-0000-half-0")
+
+
 def test_trace_logs_the_calls_of_vendors_to_standard_error(basic: Path) -> None:
     answer = ran("devices", "--host", basic, "--trace")
 

@@ -138,6 +138,15 @@ def test_pick_of_shares_names_them_by_id(
     assert [line.split()[1] for line in answer.lines[2:4]] == ["s00-0000::0", "s00-0001::0"]
 
 
+def test_pick_among_too_many_sets_says_that_they_are_not_compared(run: Run, tmp_path: Path) -> None:
+    simulate("sim", "basic", 32, str(tmp_path / "m"))
+
+    answer = run("topology", "--host", tmp_path / "m", "--pick", "8")
+
+    assert answer.code == 0
+    assert answer.lines[-1] == "instead: 10518299 other sets, too many to compare"
+
+
 def test_pick_of_all_there_are_needs_no_choice(run: Run, basic: Path) -> None:
     answer = run("topology", "--host", basic, "--pick", "2")
 
