@@ -136,7 +136,7 @@ async def _shares(stage: Stage) -> AsyncIterator[Line]:
         pod, _ = await admitted(stage, name, SHARE, 1)
         got = stage.sim.seen(events.Allocated, pod=name)[-1]
         used.add(pod.ids()[0].partition("::")[0])
-        text = f"{name} asked for 1 {SHARE}, has {pod.ids()[0]}"
+        text = f"{name} asked for 1 {SHARE}: {pod.ids()[0]}"
         yield Line("pod", text, given(got.answer), at=got.at)
     if len(used) != SMALL:
         raise NotSeen("the shares of infer-a and infer-b are not on two devices")

@@ -39,7 +39,7 @@ SEEN = (
     r"each two GPUs have 18 NVLinks through NVSwitch: alike",
     r"2 of the sets are on one NUMA node: this one is, on node \d",
     r"env NVIDIA_VISIBLE_DEVICES=GPU-",
-    r"pod        infer-b asked for 1 sim.accelkit.dev/accel, has s00-0009::0",
+    r"pod        infer-b asked for 1 sim.accelkit.dev/accel: s00-0009::0",
     r"CDI sim.accelkit.dev/static=s00-0009",
     r"pod        big asked for 5 nvidia.com/gpu and is refused:",
     r"fault      gpu-\w+ of pod train falls off the bus \(XID 79\)",
