@@ -208,5 +208,7 @@ def address(text: str) -> tuple[str | None, int]:
 
 
 def reason(error: OSError) -> str:
-    """What the system says, without numbers."""
-    return error.strerror or (os.strerror(error.errno) if error.errno else str(error))
+    """What the system says, without what asyncio adds; of a host that is not found, likewise."""
+    if error.errno is not None and error.errno > 0:  # negative: of getaddrinfo
+        return os.strerror(error.errno)
+    return error.strerror or str(error)

@@ -217,7 +217,10 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 
 
 def test_reason_is_what_the_system_says() -> None:
-    assert http.reason(OSError(98, "Address already in use")) == "Address already in use"
+    assert http.reason(OSError(13, "error while binding (..)")) == "Permission denied"
+    assert http.reason(socket.gaierror(-2, "Name or service not known")) == (
+        "Name or service not known"
+    )
     assert http.reason(OSError("plain")) == "plain"
 
 
