@@ -1,0 +1,38 @@
+"""Each check of a plugin catches the plugin that breaks its rule, and none that does not."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from accelkit.conformance.checks import CHECKS
+from accelkit.conformance.model import Level, Verdict
+from accelkit.conformance.runner import run_check
+from accelkit.vendors.sim.vendor import Sim
+from tests.conformance import bad_vendors
+
+IN_PROCESS = [check for check in CHECKS if check.level is Level.L1]
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_open() -> Iterator[None]:
+    yield
+    bad_vendors.Leaky.drain()
+
+
+def test_every_check_of_a_plugin_has_a_plugin_that_it_catches() -> None:
+    assert bad_vendors.BAD.keys() == {check.id for check in IN_PROCESS}
+
+
+@pytest.mark.parametrize("check", IN_PROCESS, ids=lambda check: check.id)
+def test_a_plugin_that_breaks_the_rule_is_caught(check) -> None:
+    result = run_check(check, bad_vendors.subject(bad_vendors.BAD[check.id]))
+
+    assert result.verdict is Verdict.FAIL
+    assert result.findings
+
+
+@pytest.mark.parametrize("check", IN_PROCESS, ids=lambda check: check.id)
+def test_a_plugin_that_keeps_the_rule_is_not(check) -> None:
+    result = run_check(check, bad_vendors.subject(Sim))
+
+    assert (result.verdict, result.findings) == (Verdict.PASS, ())
