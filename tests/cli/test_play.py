@@ -187,6 +187,17 @@ async def test_agent_that_refuses_its_policy_is_not_seen() -> None:
             await lines(ENDING[0], made)
 
 
+async def test_agent_that_does_not_end_is_killed() -> None:
+    async with stage() as made:
+        await made.start_agent()
+        assert made.pid is not None
+        os.kill(made.pid, signal.SIGSTOP)
+
+        with pytest.raises(NotSeen, match="ended with -9 after SIGTERM"):
+            await lines(ENDING[0], made)
+        assert made.pid is None
+
+
 async def lines(step: Step, made: Stage) -> list[play_story.Line]:
     return [line async for line in step(made)]
 
