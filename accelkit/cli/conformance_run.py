@@ -1,0 +1,226 @@
+"""`accelkit conformance run`: who is checked and how it is told. Not here: any check."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
+
+import click
+
+from accelkit.cli.options import form_option
+from accelkit.cli.showing import Form, show_tree, styled
+
+if TYPE_CHECKING:
+    from accelkit.conformance.report import Report, Result
+    from accelkit.conformance.subjects import Subject
+    from accelkit.conformance.waivers import Waiver
+
+F = TypeVar("F", bound=Callable[..., object])  # type: ignore[explicit-any]  # commands of any options
+
+_HOOKS = {
+    "start": "Runs the driver in the foreground; without it, it runs already.",
+    "restart": "Lets the driver end and start again; needless with --start.",
+    "break-device": "Lets one device become unhealthy, the same each time.",
+    "mend-device": "Undoes --break-device.",
+    "withdraw-device": "Lets one device vanish.",
+    "hang": "Lets whatever is behind the driver not answer any more.",
+}
+"""Commands that reach somebody else's driver, each with what it does."""
+
+
+class Whom(TypedDict):
+    """Options that say who is checked."""
+
+    vendors: tuple[str, ...]
+    product: str | None
+    host: str | None
+    driver: Path | None
+    resource: str | None
+    cdi: Path | None
+    start: str
+    restart: str
+    break_device: str
+    mend_device: str
+    withdraw_device: str
+    hang: str
+
+
+def _hook_options(command: F) -> F:  # type: ignore[explicit-any]  # see F
+    for name, text in reversed(_HOOKS.items()):
+        option = click.option(
+            f"--{name}", metavar="COMMAND", default="", help=f"With --driver. {text}"
+        )
+        command = option(command)
+    return command
+
+
+@click.command(
+    "run",
+    epilog="\b\nExamples:\n"
+    "  accelkit conformance run sim --only health --only D01\n"
+    "  accelkit conformance run --driver /tmp/kubelet --resource acme.com/npu --start '...'",
+)
+@click.argument("vendors", nargs=-1, metavar="[VENDOR]...")
+@click.option("--product", help="Of the simulated machine.  [default: its first]")
+@click.option("--host", metavar="DIR", help="Read this instead of machines made for the run.")
+@click.option(
+    "--driver",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Check a driver of any kind, which looks for the kubelet in DIR.",
+)
+@click.option("--resource", metavar="NAME", help="With --driver: the resource that it registers.")
+@click.option(
+    "--cdi",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="With --driver: where it writes CDI files.",
+)
+@_hook_options
+@click.option(
+    "--only", multiple=True, metavar="WORD", help="An id, family, level or badge to run; repeat."
+)
+@click.option("--skip", multiple=True, metavar="WORD", help="The same, not to run; repeat.")
+@click.option("--seed", type=int, default=0, help="Decides what checks leave to chance.")
+@click.option("--repeat", type=click.IntRange(min=1), default=1, help="Runs of each check.")
+@click.option(
+    "--deadline-scale",
+    type=click.FloatRange(min=0, min_open=True),
+    default=1.0,
+    help="Multiplies every patience.",
+)
+@click.option("--fail-fast", is_flag=True, help="Stop at the first must that fails.")
+@click.option(
+    "--waivers",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Failures that are answered for.  [default: conformance.toml, if it is here]",
+)
+@click.option(
+    "--junit",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write a report for CI there, too.",
+)
+@form_option
+def run(
+    *,
+    only: tuple[str, ...],
+    skip: tuple[str, ...],
+    seed: int,
+    repeat: int,
+    deadline_scale: float,
+    fail_fast: bool,
+    waivers: Path | None,
+    junit: Path | None,
+    form: Form,
+    **whom: Unpack[Whom],
+) -> int:
+    """Run the checks on each VENDOR, by default on all that come with accelkit.
+
+    Ends with 1 if a must failed.
+    """
+    from accelkit.conformance.runner import Options, Select  # noqa: PLC0415 - help does without
+    from accelkit.conformance.runner import run as run_all  # noqa: PLC0415 - see above
+
+    options = Options(
+        seed=seed,
+        repeat=repeat,
+        deadline_scale=deadline_scale,
+        fail_fast=fail_fast,
+        waivers=_waivers(waivers),
+    )
+    select = Select(only=only, never=skip)
+    reports: list[Report] = []
+    for subject in _subjects(whom, deadline_scale):
+        if form is Form.TABLE:
+            click.echo(f"{subject.kind} {subject.name}, seed {seed}")
+        heard = _show_result if form is Form.TABLE else _nothing
+        reports.append(run_all(subject, select=select, options=options, heard=heard))
+        if form is Form.TABLE:
+            _show_end(reports[-1])
+    _write(reports, form, junit)
+    return int(any(report.failed for report in reports))
+
+
+def _subjects(whom: Whom, scale: float) -> "Sequence[Subject]":
+    """Who is checked.
+
+    Raises:
+        ConfigError: There is no such vendor or product.
+    """
+    from accelkit.conformance.intree import IN_TREE, subject_of  # noqa: PLC0415 - help does without
+
+    vendors, product, host = whom["vendors"], whom["product"], whom["host"]
+    hooks = [name for name in _HOOKS if whom[name.replace("-", "_")]]  # type: ignore[literal-required]  # of the table
+    if whom["driver"] is not None:
+        if vendors or product or host or not whom["resource"]:
+            raise click.UsageError("--driver goes with --resource, and without a VENDOR")
+        return (_driver(whom, scale),)
+    if whom["resource"] or whom["cdi"] or hooks:
+        raise click.UsageError("--resource, --cdi and commands mean something only with --driver")
+    if (product or host) and len(vendors) != 1:
+        raise click.UsageError("--product and --host go with one VENDOR")
+    return [subject_of(name, product=product, host=host) for name in vendors or IN_TREE]
+
+
+def _driver(whom: Whom, scale: float) -> "Subject":
+    from accelkit.conformance.command_driver import CommandDriver, Hooks  # noqa: PLC0415 - see above
+    from accelkit.conformance.subjects import DriverSubject  # noqa: PLC0415 - see above
+
+    hooks = Hooks(
+        start=whom["start"],
+        restart=whom["restart"],
+        break_device=whom["break_device"],
+        mend_device=whom["mend_device"],
+        withdraw_device=whom["withdraw_device"],
+        hang=whom["hang"],
+    )
+    return DriverSubject(
+        resource=whom["resource"] or "",
+        driver=CommandDriver(hooks, scale),
+        directory=whom["driver"],
+        cdi=whom["cdi"],
+    )
+
+
+def _waivers(file: Path | None) -> "tuple[Waiver, ...]":
+    from accelkit.conformance.checks import CHECKS  # noqa: PLC0415 - help does without
+    from accelkit.conformance.waivers import FILE, read_waivers  # noqa: PLC0415 - see above
+
+    path = file or Path(FILE)
+    if file is None and not path.exists():
+        return ()
+    return read_waivers(path, [check.id for check in CHECKS])
+
+
+def _nothing(_result: "Result") -> None:
+    pass
+
+
+def _show_result(result: "Result") -> None:
+    from accelkit.conformance.render import line_of  # noqa: PLC0415 - help does without
+
+    verdict = result.verdict.value
+    click.echo(line_of(result).replace(verdict, styled(verdict), 1))
+
+
+def _show_end(report: "Report") -> None:
+    for badge, granted in report.badges.items():
+        click.echo(f"badge {badge}: {'granted' if granted else 'refused'}")
+    counts = ", ".join(f"{n} {verdict}" for verdict, n in report.summary.items() if n)
+    click.echo(f"{counts or 'nothing to run'}\n")
+
+
+def _write(reports: "Sequence[Report]", form: Form, junit: Path | None) -> None:
+    from accelkit.conformance.render import as_json, as_junit  # noqa: PLC0415 - help does without
+    from accelkit.core.errors import ConfigError  # noqa: PLC0415 - see above
+
+    if form is not Form.TABLE:
+        show_tree(json.loads(as_json(reports)), form)
+    if junit is None:
+        return
+    try:
+        junit.write_text(as_junit(reports), encoding="utf-8")
+    except OSError as error:
+        raise ConfigError([(str(junit), f"cannot be written: {error.strerror}")]) from error
