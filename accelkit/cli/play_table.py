@@ -92,7 +92,7 @@ def _folded(details: tuple[str, ...], width: int) -> Iterator[str]:
         if len(detail) <= width:
             yield detail  # with all blanks: it may be YAML
         else:
-            yield from textwrap.wrap(detail, width, subsequent_indent="  ")
+            yield from textwrap.wrap(detail, width, subsequent_indent="  ", break_on_hyphens=False)
 
 
 async def _ask(stage: Stage) -> None:

@@ -44,7 +44,7 @@ def why(view: View, free: Collection[str], chosen: Collection[str]) -> tuple[str
     links_say = [f"each two GPUs have {_link(*pairs)}: alike"] if len(pairs) == 1 else []
     return f"there are {comb(len(free), size)} sets of {size}", (
         *links_say,
-        f"{within} of the sets are on one NUMA node: this one is, on node {own.pop()}",
+        f"{within} sets are on one NUMA node; this one is, on node {own.pop()}",
         f"it leaves {most} GPUs together on node {where} for the next pod",
     )
 
@@ -62,7 +62,7 @@ def given(answer: events.Answer) -> tuple[str, ...]:
     if answer.devices:
         lines.append(f"devices {' '.join(path for path, _, _ in sorted(answer.devices))}")
     for name, value in answer.envs:
-        lines.append(f"env {name}={','.join(_begin(part) for part in value.split(','))}")
+        lines.append(f"env {name}: {' '.join(_begin(part) for part in value.split(','))}")
     if answer.mounts:
         names = sorted(path.rpartition("/")[2] for path, _, _ in answer.mounts)
         lines.append(f"mounts {counted(len(names), 'file')}: {names[0]} … {names[-1]}")
