@@ -36,6 +36,7 @@ from accelkit.core.model import (
     VendorReport,
     contradictions,
 )
+from accelkit.core.pci import cpu_nodes
 from accelkit.core.policy import Divide, Offer
 from accelkit.core.values import (
     PCIE_KINDS,
@@ -101,7 +102,8 @@ def read_inventory(vendor: Vendor, host: Host) -> VendorReport:
     found = _ask(vendor, None, lambda: _checked(vendor, vendor.discover(host)))
     if isinstance(found, Problem):
         return VendorReport(vendor=vendor.name, answered=False, problems=(found,))
-    devices = tuple(attrs.evolve(d, conditions=(), standing=Standing.PRESENT) for d in found[0])
+    nodes = frozenset(cpu_nodes(host))
+    devices = tuple(_as_found(device, nodes) for device in found[0])
     problems = [_unreadable(vendor.name, u) for u in found[1]]
     links = _facts(problems, _ask(vendor, LINKS, lambda: _links(vendor, host, devices)), ())
     groups = _facts(problems, _ask(vendor, GROUPS, lambda: _groups(vendor, devices)), ())
@@ -119,6 +121,20 @@ def read_inventory(vendor: Vendor, host: Host) -> VendorReport:
         groups=groups,
         problems=problems,
         software=software,
+    )
+
+
+def _as_found(device: Device, nodes: frozenset[int]) -> Device:
+    # The kubelet turns pods away for good whose device is on a NUMA node that it does not list.
+    locality = device.locality
+    if locality.numa_node not in nodes:
+        locality = attrs.evolve(locality, numa_node=None)
+    near = tuple(node for node in locality.near_nodes if node in nodes)
+    return attrs.evolve(
+        device,
+        conditions=(),
+        standing=Standing.PRESENT,
+        locality=attrs.evolve(locality, near_nodes=near),
     )
 
 

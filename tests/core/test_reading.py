@@ -1,4 +1,5 @@
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import attrs
@@ -563,3 +564,16 @@ def test_a_vendor_with_sets_or_a_library_may_describe_the_set() -> None:
 
     assert grant_edits(with_sets, HOST, grant(gpu("a"))) == answer
     assert grant_edits(with_library, HOST, grant(gpu("a"), sharing=library)) == answer
+
+
+def test_numa_nodes_that_the_host_does_not_list_are_left_out(tmp_path: Path) -> None:
+    """A kubelet that aligns topology turns a pod away for good for such a node."""
+    for node, cpus in (("node0", "0-3"), ("node7", "")):
+        (tmp_path / "sys/devices/system/node" / node).mkdir(parents=True)
+        (tmp_path / "sys/devices/system/node" / node / "cpulist").write_text(cpus + "\n")
+    (tmp_path / "sys/devices/system/node/online").write_text("0,7\n")
+    toy = Toy(gpu("a", locality=Locality(numa_node=7, near_nodes=(7, 0))))
+
+    report = read_inventory(toy, RealHost(str(tmp_path)))
+
+    assert [d.locality for d in report.devices] == [Locality(numa_node=None, near_nodes=(0,))]
