@@ -1,1 +1,1 @@
-"""The conformance suite: checks with permanent ids, and the runner that proves a plugin, a backend or an agent right."""
+"""Checks with permanent ids, and what runs them on plugins and drivers. Not here: the agent."""

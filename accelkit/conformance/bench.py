@@ -139,6 +139,10 @@ class Rig:
             raise Unanswered(f"no device is found ({why})")
         return report.devices
 
+    def raw(self) -> tuple[Device, ...]:
+        """Devices as the plugin yields them, before anyone sorts, corrects or refuses them."""
+        return tuple(d for d in self.vendor.discover(self.door) if isinstance(d, Device))
+
     def ids(self) -> tuple[DeviceId, ...]:
         return tuple(d.id for d in self.devices())
 

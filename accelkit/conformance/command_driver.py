@@ -9,6 +9,7 @@ from pathlib import Path
 import attrs
 
 from accelkit.conformance.model import Feature, Unanswered
+from accelkit.core.model import Device
 
 KUBELET = "ACCELKIT_KUBELET"
 """Set for every command: the directory that stands for /var/lib/kubelet."""
@@ -21,7 +22,7 @@ class Hooks:
     """Commands, as one would type them; each unlocks more checks."""
 
     start: str = ""
-    """Runs the driver in the foreground. Empty: it runs already, and comes to a kubelet by itself."""
+    """Runs the driver in the foreground; empty: it runs, and comes to a kubelet by itself."""
     restart: str = ""
     """Lets the driver end and start again; needless with *start*."""
     break_device: str = ""
@@ -106,6 +107,9 @@ class CommandDriver:
 
     def disturb_neighbour(self) -> None:
         raise Unanswered("there is no neighbour")
+
+    def devices(self) -> tuple[Device, ...]:
+        return ()
 
     def probe(self, path: str) -> tuple[int, str]:
         raise ConnectionError(f"nobody says where {path} is")

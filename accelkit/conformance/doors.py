@@ -2,7 +2,9 @@
 
 import random
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Self
 
 from accelkit.core.errors import AccessDenied, SourceError
 from accelkit.core.host import READ_LIMIT, Finished, Host, Stat
@@ -48,8 +50,10 @@ class Door:
     def module(self, name: str) -> FunctionTable:
         return self._host.module(name)
 
-    def under(self, root: str) -> "Door":
-        return type(self)(self._host.under(root))
+    def under(self, root: str) -> Self:
+        below = copy(self)
+        below._host = self._host.under(root)  # noqa: SLF001 - of its own class
+        return below
 
     def outside(self, path: str) -> str:
         return self._host.outside(path)
@@ -70,11 +74,6 @@ class Watched(Door):
         self.written.append(path)
         raise AccessDenied(f"{path}: reading calls may not write ({len(text)} characters)")
 
-    def under(self, root: str) -> "Watched":
-        below = Watched(self._host.under(root))
-        below.written = self.written
-        return below
-
 
 class Shuffled(Door):
     """Lists directories in another order each time."""
@@ -87,9 +86,6 @@ class Shuffled(Door):
         names = list(self._host.names(path))
         self._rng.shuffle(names)
         return tuple(names)
-
-    def under(self, root: str) -> "Shuffled":
-        return Shuffled(self._host.under(root), self._rng)
 
 
 class Blind(Door):
@@ -144,9 +140,6 @@ class Garbage(Door):
     def library(self, soname: str) -> FunctionTable:
         return _Failing(self._host.library(soname), self._rng, self._share)
 
-    def under(self, root: str) -> "Garbage":
-        return Garbage(self._host.under(root), self._rng, self._texts, self._share)
-
 
 class _Failing:
     """A library whose functions answer with any error code now and then."""
@@ -173,11 +166,6 @@ class Noted(Door):
         self.files.add(path)
         return self._host.read(path, limit)
 
-    def under(self, root: str) -> "Noted":
-        below = Noted(self._host.under(root))
-        below.files = self.files
-        return below
-
 
 class Swapped(Door):
     """One file, or every file of one name, holds another text."""
@@ -191,8 +179,25 @@ class Swapped(Door):
         meant = self._file in {path, path.rpartition("/")[2]}
         return self._text[:limit] if meant else found
 
-    def under(self, root: str) -> "Swapped":
-        return Swapped(self._host.under(root), self._file, self._text)
+
+class Meddled(Door):
+    """Something happens before each look at a file."""
+
+    def __init__(self, host: Host, meddle: Callable[[], object]) -> None:
+        super().__init__(host)
+        self._meddle = meddle
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> str:
+        self._meddle()
+        return self._host.read(path, limit)
+
+    def exists(self, path: str) -> bool:
+        self._meddle()
+        return self._host.exists(path)
+
+    def names(self, path: str) -> tuple[str, ...]:
+        self._meddle()
+        return self._host.names(path)
 
 
 class Blocked(Door):
@@ -221,6 +226,3 @@ class Blocked(Door):
     def library(self, soname: str) -> FunctionTable:
         self._wait()
         return self._host.library(soname)
-
-    def under(self, root: str) -> "Blocked":
-        return Blocked(self._host.under(root), self._entered, self._go_on)

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 import attrs
 
-B = TypeVar("B", contravariant=True)
+B_contra = TypeVar("B_contra", contravariant=True)
 
 
 class Level(StrEnum):
@@ -93,7 +93,7 @@ WHY_NOT: dict[Feature, str] = {
 
 
 @attrs.frozen(kw_only=True)
-class Check(Generic[B]):
+class Check(Generic[B_contra]):
     """One rule, and how it is looked at."""
 
     id: str
@@ -106,7 +106,7 @@ class Check(Generic[B]):
     needs: tuple[type | Feature, ...] = ()
     """Abilities and features; without one of them the check is not applicable."""
     badges: frozenset[Badge] = frozenset()
-    body: Callable[[B], Iterator[str]]
+    body: Callable[[B_contra], Iterator[str]]
     """Yields one sentence for each thing that is wrong; what it raises is one more."""
 
 

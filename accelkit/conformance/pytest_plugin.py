@@ -42,7 +42,7 @@ def conforms(
     *,
     select: Select | None = None,
     options: Options | None = None,
-) -> Callable[..., None]:  # type: ignore[explicit-any]  # pytest passes what it finds
+) -> Callable[[Callable[[], None]], None]:
     """A test function that is one test for each check.
 
     Args:
@@ -54,7 +54,8 @@ def conforms(
     def test(accelkit_check: Callable[[], None]) -> None:
         accelkit_check()
 
-    return pytest.mark.accelkit(subject, select=select, options=options)(test)
+    pytest.mark.accelkit(subject, select=select, options=options)(test)
+    return test
 
 
 def pytest_configure(config: pytest.Config) -> None:

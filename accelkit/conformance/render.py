@@ -4,7 +4,7 @@ import json
 import platform
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
-from xml.etree import ElementTree as Xml
+from xml.etree import ElementTree as ET
 
 from accelkit.conformance.model import Verdict
 from accelkit.conformance.report import BAD, Report, Result
@@ -82,11 +82,11 @@ def _entry(result: Result) -> dict[str, object]:
 
 def as_junit(reports: Iterable[Report]) -> str:
     """JUnit XML: a test suite for each report."""
-    root = Xml.Element("testsuites")
+    root = ET.Element("testsuites")
     for report in reports:
         bad = sum(r.must and r.verdict in BAD for r in report.results)
         skipped = sum(_is_skipped(r) for r in report.results)
-        suite = Xml.SubElement(
+        suite = ET.SubElement(
             root,
             "testsuite",
             name=f"accelkit.conformance.{report.name}",
@@ -97,8 +97,8 @@ def as_junit(reports: Iterable[Report]) -> str:
         )
         for result in report.results:
             _case(suite, report.name, result)
-    Xml.indent(root)
-    return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
 def _is_skipped(result: Result) -> bool:
@@ -107,8 +107,8 @@ def _is_skipped(result: Result) -> bool:
     )
 
 
-def _case(suite: Xml.Element, subject: str, result: Result) -> None:
-    case = Xml.SubElement(
+def _case(suite: ET.Element, subject: str, result: Result) -> None:
+    case = ET.SubElement(
         suite,
         "testcase",
         classname=f"accelkit.conformance.{subject}",
@@ -119,9 +119,9 @@ def _case(suite: Xml.Element, subject: str, result: Result) -> None:
     text = "\n".join(result.findings)
     text = "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
     if _is_skipped(result):
-        Xml.SubElement(case, "skipped", message=text or str(result.verdict))
+        ET.SubElement(case, "skipped", message=text or str(result.verdict))
     elif result.verdict in BAD:
-        Xml.SubElement(case, "failure", message=text.partition("\n")[0]).text = text
+        ET.SubElement(case, "failure", message=text.partition("\n")[0]).text = text
 
 
 def _version() -> str:

@@ -5,6 +5,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from typing import cast
 
@@ -53,6 +54,8 @@ class Options:
     """Multiplies every patience."""
     fail_fast: bool = False
     """Stop at the first must check that fails."""
+    jobs: int = 1
+    """So many checks over sockets side by side, where each has a driver of its own."""
     waivers: tuple[Waiver, ...] = ()
     today: date | None = None
     """Whether a waiver has expired; None: the day it is."""
@@ -80,8 +83,7 @@ def run(
         ConfigError: *select* names what there is not, or a subject cannot be set up.
     """
     results: list[Result] = []
-    for check in chosen(select):
-        result = run_check(check, subject, options)
+    for result in _results(chosen(select), subject, options):
         results.append(result)
         heard(result)
         if options.fail_fast and result.must and result.verdict in BAD:
@@ -94,6 +96,28 @@ def run(
         seed=options.seed,
         results=tuple(results),
     )
+
+
+def _results(checks: Sequence[AnyCheck], subject: Subject, options: Options) -> Iterator[Result]:
+    """The results of *checks*, in their order."""
+    aside = isinstance(subject, PluginSubject) and options.jobs > 1
+    # Checks in process count threads and files: they want the process to themselves.
+    alone = [c for c in checks if c.level is Level.L1 or not aside]
+    done = {check.id: run_check(check, subject, options) for check in alone} if aside else {}
+    pool = ThreadPoolExecutor(options.jobs, "conformance-jobs")
+    try:
+        coming = {
+            check.id: pool.submit(run_check, check, subject, options)
+            for check in checks
+            if aside and check.id not in done
+        }
+        for check in checks:
+            if check.id in coming:
+                yield coming[check.id].result()
+            else:
+                yield done.get(check.id) or run_check(check, subject, options)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def chosen(select: Select) -> tuple[AnyCheck, ...]:
@@ -197,9 +221,8 @@ def _collect(body: Callable[[Scope], Iterator[str]], bench: Scope, found: list[s
     except Unanswered as error:
         found.append(str(error))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a subject may raise anything
-        found.append(
-            f"{type(error).__name__}: {error} (at {_way(traceback.extract_tb(error.__traceback__))})"
-        )
+        way = _way(traceback.extract_tb(error.__traceback__))
+        found.append(f"{type(error).__name__}: {error} (at {way})")
 
 
 def _stands(thread: threading.Thread) -> str:

@@ -7,6 +7,7 @@ from typing import ClassVar, Protocol, TypeAlias
 import attrs
 
 from accelkit.conformance.model import Feature, Level
+from accelkit.core.model import Device
 from accelkit.core.policy_check import options_of
 from accelkit.core.registry import load_plugins
 from accelkit.core.values import FrozenMap
@@ -183,6 +184,10 @@ class Driver(Protocol):
 
     def disturb_neighbour(self) -> None:
         """Let another plugin of it fail again and again; called before *start* (NEIGHBOUR)."""
+        ...
+
+    def devices(self) -> tuple[Device, ...]:
+        """What is there, by somebody's word who is not the list itself (TOLD)."""
         ...
 
     def probe(self, path: str) -> tuple[int, str]:

@@ -1,3 +1,4 @@
+# ruff: noqa: ARG002 - what breaks a rule often does so by not looking
 """For each check over sockets a device plugin that breaks its rule, and is otherwise fine."""
 
 import asyncio
@@ -116,7 +117,7 @@ class Stuck(Toy):
     """Hangs with its hardware."""
 
     async def allocate(self, request: dp.AllocateRequest) -> dp.AllocateResponse:
-        while self.hung:
+        while self.hung:  # noqa: ASYNC110 - nobody tells it
             await asyncio.sleep(0.05)
         return await super().allocate(request)
 

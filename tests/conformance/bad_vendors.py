@@ -1,9 +1,9 @@
+# ruff: noqa: ARG002 - what breaks a rule often does so by not looking
 """For each check of a plugin one that breaks its rule, and is otherwise the simulated one."""
 
 import contextlib
 import os
 import threading
-import time
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
@@ -42,7 +42,6 @@ class Changed(Sim):
     """Each device as *change* makes it of the real one, with its position."""
 
     def change(self, host: Host, device: Device, position: int) -> Device | None:
-        del host, position
         return device
 
     def discover(self, host: Host) -> Found:
@@ -67,7 +66,7 @@ class Fickle(Changed):
 
     def change(self, host: Host, device: Device, position: int) -> Device:
         self._calls += 1
-        return attrs.evolve(device, capacity={"memory": self._calls})
+        return attrs.evolve(device, capacity=FrozenMap({"memory": self._calls}))
 
 
 class Listed(Changed):
@@ -79,7 +78,7 @@ class Listed(Changed):
 
     def change(self, host: Host, device: Device, position: int) -> Device:
         place = self._order.index(device.locality.pci_address or "")
-        return attrs.evolve(device, attributes={**device.attributes, "place": place})
+        return attrs.evolve(device, attributes=FrozenMap({**device.attributes, "place": place}))
 
 
 class Writing(Sim):
@@ -152,7 +151,7 @@ class Bracketed(Changed):
 
 class Undeclared(Changed):
     def change(self, host: Host, device: Device, position: int) -> Device:
-        return attrs.evolve(device, attributes={**device.attributes, "colour": "green"})
+        return attrs.evolve(device, attributes=FrozenMap({**device.attributes, "colour": "green"}))
 
 
 class Reserved(Sim):
@@ -315,7 +314,6 @@ class OtherLinks(Sim):
     """Links as *relink* makes them of the real ones."""
 
     def relink(self, links: list[Link], devices: tuple[Device, ...]) -> Iterable[Link]:
-        del devices
         return links
 
     def links(self, host: Host, devices: tuple[Device, ...]) -> Iterable[Link]:
@@ -420,7 +418,6 @@ class OtherEdits(Sim):
     """Each device's edits as *edit* makes them of the real ones."""
 
     def edit(self, grant: Grant, edits: ContainerEdits) -> ContainerEdits:
-        del grant
         return edits
 
     def edits(self, host: Host, grant: Grant) -> Edits:
@@ -430,7 +427,7 @@ class OtherEdits(Sim):
 
 class SetWise(OtherEdits):
     def edit(self, grant: Grant, edits: ContainerEdits) -> ContainerEdits:
-        return attrs.evolve(edits, env={"COUNT": str(len(grant.granted))})
+        return attrs.evolve(edits, env=FrozenMap({"COUNT": str(len(grant.granted))}))
 
 
 class Torn(Sim):
@@ -441,7 +438,6 @@ class Torn(Sim):
     def discover(self, host: Host) -> Found:
         self._known.clear()
         for one in super().discover(host):
-            time.sleep(0.001)
             if isinstance(one, Device):
                 self._known.add(one.id)
             yield one
@@ -460,24 +456,26 @@ class Generous(Sim):
 
     def edits(self, host: Host, grant: Grant) -> Edits:
         ids = [g.device.id for g in grant.granted]
-        return Edits(each={i: ContainerEdits(env={"SIM": i.name}) for i in ids})
+        return Edits(
+            each=FrozenMap((i, ContainerEdits(env=FrozenMap({"SIM": i.name}))) for i in ids)
+        )
 
 
 class FirstOnly(Sim):
     def edits(self, host: Host, grant: Grant) -> Edits:
-        assert grant.granted[0]
+        assert grant.granted[0].device.id.name
         return super().edits(host, grant)
 
 
 class Dividing(OtherEdits):
     def edit(self, grant: Grant, edits: ContainerEdits) -> ContainerEdits:
         parts = [100 // a for g in grant.granted for a in g.amounts.values()]
-        return attrs.evolve(edits, env={"PARTS": str(sum(parts))})
+        return attrs.evolve(edits, env=FrozenMap({"PARTS": str(sum(parts))}))
 
 
 class Ascii(OtherEdits):
     def edit(self, grant: Grant, edits: ContainerEdits) -> ContainerEdits:
-        return attrs.evolve(edits, env={"OWNER": grant.owner.encode("ascii").decode()})
+        return attrs.evolve(edits, env=FrozenMap({"OWNER": grant.owner.encode("ascii").decode()}))
 
 
 class Trusting(Sim):

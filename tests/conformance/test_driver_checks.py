@@ -1,5 +1,6 @@
 """Each check over sockets catches the driver that breaks its rule, and none that does not."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from tests.conformance import bad_drivers
 from tests.conformance.toy_driver import Toy
 
 OVER_SOCKETS = [check for check in CHECKS if check.level is Level.L2]
+CRASHED = re.compile(r"^\w+(Error|Exception|Timeout): .* \(at |the check has not ended")
+"""What no check is to find: something went wrong on the way to its rule."""
 IMPATIENT = Options(deadline_scale=0.2)
 """A driver that breaks a rule by doing nothing is waited for in vain."""
 
@@ -26,8 +29,7 @@ def test_a_driver_that_breaks_the_rule_is_caught(check: AnyCheck, tmp_path: Path
     result = run_check(check, bad_drivers.subject(bad_drivers.BAD[check.id], tmp_path), IMPATIENT)
 
     assert result.verdict is Verdict.FAIL
-    assert not any("has not ended" in finding and "check" in finding for finding in result.findings)
-    print(result.findings)
+    assert not [f for f in result.findings if CRASHED.search(f)]
 
 
 @pytest.mark.parametrize("check", OVER_SOCKETS, ids=lambda check: check.id)

@@ -169,12 +169,12 @@ class Toy:
     async def serve(self) -> None:
         """Serve at one socket after another: a new one when that is gone or a stream ended."""
         while True:
-            while not (self.kubelet / self.folder).is_dir():
+            while not (self.kubelet / self.folder).is_dir():  # noqa: ASYNC110 - nobody tells it
                 await asyncio.sleep(_LOOK_S)
             self.had_stream = False
             server = await self.bound(self.path())
             try:
-                while not self.lost(server):
+                while not self.lost(server):  # noqa: ASYNC110 - nobody tells it
                     await asyncio.sleep(_LOOK_S)
             finally:
                 self.ready = False

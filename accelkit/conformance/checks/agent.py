@@ -78,7 +78,7 @@ def ready(bench: SocketBench) -> Iterator[str]:
     until = time.monotonic() + bench.patience(FIRST_S)
     while _status(bench, "/livez") != 200:
         if time.monotonic() > until:
-            yield f"/livez is not answered within {FIRST_S:g} s"
+            yield f"/livez is not answered within {bench.patience(FIRST_S):g} s"
             return
         time.sleep(0.02)
     if _status(bench, "/readyz") == 200:

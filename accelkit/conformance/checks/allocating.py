@@ -101,9 +101,9 @@ def choice(bench: SocketBench) -> Iterator[str]:
             if len(chosen) != size or len(set(chosen)) != size:
                 yield f"{what}: it prefers {len(chosen)}"
             if not set(must) <= set(chosen):
-                yield f"{what}: {sorted(set(must) - set(chosen))[0]} is not among the preferred"
+                yield f"{what}: {min(set(must) - set(chosen))} is not among the preferred"
             if not set(chosen) <= set(ids):
-                yield f"{what}: {sorted(set(chosen) - set(ids))[0]} could not be had"
+                yield f"{what}: {min(set(chosen) - set(ids))} could not be had"
             again = bench.prefer(ids[::-1], must[::-1], size)
             if set(again) != set(chosen):
                 yield f"{what}: it prefers others when it is asked again"
@@ -114,14 +114,14 @@ def quick_choice(bench: SocketBench) -> Iterator[str]:
     if not bench.registered()[-1].options.preferred:
         return
     half = max(1, len(ids) // 2)
-    yield from _in_time("a preference", lambda: bench.prefer(ids, [], half, ANSWER_S))
+    yield from _in_time(bench, "a preference", lambda: bench.prefer(ids, [], half, ANSWER_S))
 
 
-def _in_time(what: str, call: Callable[[], object]) -> Iterator[str]:
+def _in_time(bench: SocketBench, what: str, call: Callable[[], object]) -> Iterator[str]:
     error = refusal(call)
     # An error within the limit is an answer: what must not be is that the kubelet waits.
     if error is not None and error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
-        yield f"{what} is not answered within {ANSWER_S:g} s"
+        yield f"{what} is not answered within {bench.patience(ANSWER_S):g} s"
 
 
 def answers(bench: SocketBench) -> Iterator[str]:
@@ -129,9 +129,9 @@ def answers(bench: SocketBench) -> Iterator[str]:
     if Feature.HANG in bench.driver.features:
         bench.driver.hang()
     for _ in range(2):
-        yield from _in_time("Allocate", lambda: bench.allocate(ids[:1], timeout_s=ANSWER_S))
+        yield from _in_time(bench, "Allocate", lambda: bench.allocate(ids[:1], timeout_s=ANSWER_S))
     if bench.registered()[-1].options.preferred:
-        yield from _in_time("a preference", lambda: bench.prefer(ids, [], 1, ANSWER_S))
+        yield from _in_time(bench, "a preference", lambda: bench.prefer(ids, [], 1, ANSWER_S))
 
 
 def hung(bench: SocketBench) -> Iterator[str]:
@@ -140,7 +140,7 @@ def hung(bench: SocketBench) -> Iterator[str]:
     stream = bench.watch()
     if not bench.happens(lambda: stream.lists):
         yield "no list comes to a new stream while the hardware hangs"
-    yield from _in_time("Allocate", lambda: bench.allocate(ids[:1], timeout_s=ANSWER_S))
+    yield from _in_time(bench, "Allocate", lambda: bench.allocate(ids[:1], timeout_s=ANSWER_S))
     bench.do(stream.close())
 
 

@@ -137,9 +137,9 @@ def rubbish(bench: PluginBench) -> Iterator[str]:
         failed = rig.reading(devices, vendor=vendor, door=door).failed.values()
         found |= {f"conditions: {p.reason}": None for p in failed if p.code in BUGS}
     for file, text in product(_files(rig).values(), TEXTS):
-        door = Swapped(rig.door, file, text)
-        found |= dict.fromkeys(_bugs(read_inventory(rig.vendor, door)))
-        failed = rig.reading(devices[:1], door=door).failed.values()
+        swapped = Swapped(rig.door, file, text)
+        found |= dict.fromkeys(_bugs(read_inventory(rig.vendor, swapped)))
+        failed = rig.reading(devices[:1], door=swapped).failed.values()
         found |= {f"conditions: {p.reason}": None for p in failed if p.code in BUGS}
     yield from list(found)[:10]
 

@@ -1,7 +1,6 @@
 """C and L: calls side by side, and what is left behind. Not here: how calls are queued."""
 
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
@@ -9,14 +8,13 @@ from itertools import combinations
 from accelkit.conformance.bench import PluginBench, Rig, aside
 from accelkit.conformance.checks.discovery import differences
 from accelkit.conformance.checks.making import in_process
-from accelkit.conformance.doors import Blocked
+from accelkit.conformance.doors import Blocked, Meddled
 from accelkit.conformance.model import Check
 from accelkit.core.allocation import Edits, Grant, Granted
 from accelkit.core.errors import AccelkitError
 from accelkit.core.model import Device
 from accelkit.core.reading import grant_edits
 
-ROUNDS = 20
 CYCLES = 50
 _SPARE = 5
 """Files and threads that anything else in this process may have opened meanwhile."""
@@ -34,33 +32,25 @@ def not_torn(bench: PluginBench) -> Iterator[str]:
     rig = bench.rig()
     first, devices = rig.report(), _usable(rig)
     expected = grant_edits(rig.vendor, rig.door, grant(devices))
-    found: list[str] = []
+    found: dict[str, None] = {}
+    waits = threading.Event()
 
-    def work() -> None:
-        for _ in range(ROUNDS):
-            if grant_edits(rig.vendor, rig.door, grant(devices)) != expected:
-                found.append("edits differ while discovery runs beside them")
+    def beside() -> None:
+        if waits.is_set():
+            return
+        done, outcome = aside(
+            lambda: grant_edits(rig.vendor, rig.door, grant(devices)), bench.patience(1)
+        )
+        if not done:  # it takes its turn, which another check looks at
+            waits.set()
+        elif isinstance(outcome, BaseException):
+            found[f"edits fail in the midst of discovery: {outcome}"] = None
+        elif outcome != expected:
+            found["edits differ in the midst of discovery"] = None
 
-    outcome: list[BaseException] = []
-
-    def guarded() -> None:
-        try:
-            work()
-        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-            outcome.append(error)
-
-    interval = sys.getswitchinterval()
-    worker = threading.Thread(target=guarded, name="conformance-work", daemon=True)
-    sys.setswitchinterval(1e-5)
-    try:
-        worker.start()
-        for _ in range(ROUNDS):
-            found += differences(first, rig.report())
-    finally:
-        sys.setswitchinterval(interval)
-    worker.join()
-    yield from dict.fromkeys(found)
-    yield from (f"edits beside discovery: {error}" for error in outcome)
+    report = rig.report(door=Meddled(rig.door, beside))
+    yield from found
+    yield from differences(first, report)
 
 
 def only_itself(bench: PluginBench) -> Iterator[str]:

@@ -13,7 +13,7 @@ from accelkit.conformance.model import Check, Feature, Level
 from accelkit.core.attributes import check_attributes, declaration_problems
 from accelkit.core.errors import AccelkitError
 from accelkit.core.evidence import names_of
-from accelkit.core.model import Device, Unreadable, VendorReport
+from accelkit.core.model import Device, Profile, Unreadable, VendorReport
 from accelkit.core.policy import Offer, Selection
 from accelkit.core.reading import GROUPS, LINKS, SOFTWARE, device_edits, read_inventory
 from accelkit.core.selection import select
@@ -225,8 +225,9 @@ def declared(bench: PluginBench) -> Iterator[str]:
     for one in rig.vendor.discover(rig.door):
         if isinstance(one, Unreadable):
             continue
-        for described in (one, *one.profiles):
-            yield from told(str(one.id), check_attributes(rig.vendor, described))
+        parts: tuple[Device | Profile, ...] = (one, *one.profiles)
+        for part in parts:
+            yield from told(str(one.id), check_attributes(rig.vendor, part))
 
 
 def not_reserved(bench: PluginBench) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from accelkit.conformance.bench import PluginBench, Rig, aside
 from accelkit.conformance.checks.making import in_process
@@ -158,6 +158,10 @@ def events(bench: PluginBench) -> Iterator[str]:
         yield f"the same two at once are heard as {', '.join(again) or 'nothing'}"
     if more := listen():
         yield f"{more[0].code} is heard once too often"
+    yield from _strangers(heard, devices)
+
+
+def _strangers(heard: Iterable[Event], devices: Iterable[Device]) -> Iterator[str]:
     known = {name for d in devices for name in names_of(d)}
     for event in heard:
         if event.subject is not None and event.subject not in known:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from itertools import product
 
-from accelkit.conformance.bench import PluginBench, Rig
+from accelkit.conformance.bench import PluginBench
 from accelkit.conformance.checks.making import in_process
 from accelkit.conformance.model import Badge, Check, Feature
 from accelkit.core.errors import ModelError
@@ -17,14 +17,9 @@ _RESTART_S = 30.0
 _HASH_SEEDS = ("1", "2")
 
 
-def _raw(rig: Rig) -> tuple[Device, ...]:
-    """Devices as the plugin yields them, before anyone sorts or refuses them."""
-    return tuple(d for d in rig.vendor.discover(rig.door) if isinstance(d, Device))
-
-
 def unique(bench: PluginBench) -> Iterator[str]:
     seen: set[DeviceId] = set()
-    for device in _raw(bench.rig()):
+    for device in bench.rig().raw():
         if device.id in seen:
             yield f"{device.id} is given to more than one device"
         seen.add(device.id)
@@ -33,7 +28,7 @@ def unique(bench: PluginBench) -> Iterator[str]:
 def labels(bench: PluginBench) -> Iterator[str]:
     rig = bench.rig()
     try:
-        devices = _raw(rig)
+        devices = rig.raw()
     except ModelError as error:
         yield str(error)
         return
@@ -101,7 +96,7 @@ def replaced(bench: PluginBench) -> Iterator[str]:
 
 
 def partitions(bench: PluginBench) -> Iterator[str]:
-    devices = _raw(bench.rig(cut=True))
+    devices = bench.rig(cut=True).raw()
     by_id = {d.id: d for d in devices}
     parts = [d for d in devices if d.placement is not None]
     if not parts:

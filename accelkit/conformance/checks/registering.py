@@ -54,20 +54,20 @@ def first_list(bench: SocketBench) -> Iterator[str]:
     bench.kubelet()
     bench.driver.start(bench.root)
     if not bench.happens(lambda: bool(bench.sim.seen(Registered)), FIRST_S):
-        yield f"it does not register within {FIRST_S:g} s"
+        yield f"it does not register within {bench.patience(FIRST_S):g} s"
     elif not bench.happens(
         lambda: all(
             bench.sim.seen(Listed, resource=e.resource) for e in bench.sim.seen(Registered)
         ),
         FIRST_LIST_S,
     ):
-        yield f"no list comes within {FIRST_LIST_S:g} s of the registration"
+        yield f"no list comes within {bench.patience(FIRST_LIST_S):g} s of the registration"
 
 
 def _again(bench: SocketBench, before: int, what: str, patience_s: float = SOON_S) -> Iterator[str]:
     """Wait for one more registration, with a list."""
     if not bench.happens(lambda: len(bench.registered()) > before, patience_s):
-        yield f"{what} it does not register again within {patience_s:g} s"
+        yield f"{what} it does not register again within {bench.patience(patience_s):g} s"
         return
     path = str(bench.endpoint())
     if not bench.happens(lambda: bench.sim.seen(Listed, endpoint=path), patience_s):
@@ -92,7 +92,8 @@ def fresh_paths(bench: SocketBench) -> Iterator[str]:
     before = len(bench.registered())
     bench.do(bench.sim.restart())
     yield from _again(bench, before, "after a restart of the kubelet")
-    paths = [e.endpoint for e in (*bench.registered(), *bench.sim.seen(Refused)) if e.endpoint]
+    paths = [e.endpoint for e in bench.registered()]
+    paths += [e.endpoint for e in bench.sim.seen(Refused)]
     for path in sorted(p for p in set(paths) if paths.count(p) > 1):
         yield f"{Path(path).name} is registered {paths.count(path)} times"
 

@@ -35,7 +35,8 @@ def symmetric(bench: PluginBench) -> Iterator[str]:
     for link in _raw(rig, rig.devices()):
         key = (link.a, link.b, _sort(link))
         if key in seen:
-            yield f"{link.a} and {link.b} have two {_sort(link)} links: {seen[key].count}, {link.count}"
+            counts = f"of {seen[key].count} and {link.count} lanes"
+            yield f"{link.a} and {link.b} have two {_sort(link)} links {counts}"
         seen[key] = link
 
 
@@ -54,20 +55,20 @@ def known_ends(bench: PluginBench) -> Iterator[str]:
         for link in _raw(rig, asked):
             strangers = {link.a, link.b} - ids
             if strangers:
-                yield f"asked for {len(asked)} devices it links {min(strangers)}, which is none of them"
+                yield f"{min(strangers)} is linked, and is none of the {len(asked)} asked for"
 
 
 def numa(bench: PluginBench) -> Iterator[str]:
     rig = bench.rig()
     nodes = cpu_nodes(rig.host)
-    for device in rig.devices():
+    for device in rig.raw():
         node = device.locality.numa_node
         if node is not None and node not in nodes:
             yield f"{device.id} is at NUMA node {node}, which has no CPUs here"
 
 
 def well_formed(bench: PluginBench) -> Iterator[str]:
-    for device in bench.rig().devices():
+    for device in bench.rig().raw():
         at = device.locality
         if at.pci_address is not None and not _ADDRESS.fullmatch(at.pci_address):
             yield f"{device.id}: {at.pci_address!r} is not a PCI address like 0000:3b:00.0"
@@ -87,8 +88,9 @@ def sane(bench: PluginBench) -> Iterator[str]:
     rig = bench.rig()
     for link in _raw(rig, rig.devices()):
         pair = f"the link of {link.a} and {link.b}"
-        if not isinstance(link.kind, LinkKind):
-            yield f"{pair} is a {link.kind!r}, which is no kind of link"
+        kind: object = link.kind
+        if not isinstance(kind, LinkKind):
+            yield f"{pair} is a {kind!r}, which is no kind of link"
         if link.count < 1:
             yield f"{pair} has {link.count} lanes"
         if link.bandwidth is not None and link.bandwidth < 0:
@@ -143,7 +145,7 @@ def _is_one(edges: set[frozenset[DeviceId]], members: tuple[DeviceId, ...]) -> b
 
 def as_the_kernel_says(bench: PluginBench) -> Iterator[str]:
     rig = bench.rig()
-    for device in rig.devices():
+    for device in rig.raw():
         at = device.locality
         if at.near_nodes and at.near_nodes[0] != at.numa_node:
             yield f"{device.id}: the nearest NUMA nodes do not begin with its own"
