@@ -66,7 +66,7 @@ def list_(*, host: str, form: Form) -> int:
     from accelkit.core.serde import to_tree  # noqa: PLC0415 - loads cattrs
     from accelkit.testing.hosts import open_host  # noqa: PLC0415 - help does without
 
-    found = tuple(_installed(load_plugins(), open_host(host)))
+    found = tuple(installed(load_plugins(), open_host(host)))
     if form is Form.TABLE:
         columns = (f.name.replace("_", " ").upper() for f in attrs.fields(Installed))
         show_table(tuple(columns), (one.cells for one in found))
@@ -75,7 +75,8 @@ def list_(*, host: str, form: Form) -> int:
     return 0
 
 
-def _installed(registry: "Registry", host: "Host") -> Iterator[Installed]:
+def installed(registry: "Registry", host: "Host") -> Iterator[Installed]:
+    """Every vendor of *registry*, and every plugin that it could not load."""
     from accelkit.core.registry import hardware_present  # noqa: PLC0415 - help does without
     from accelkit.core.vendor import abilities  # noqa: PLC0415 - see above
 

@@ -10,9 +10,12 @@ import yaml
 
 from accelkit.agent.reload import read_policy_file
 from accelkit.cli.root import COMMANDS
+from accelkit.cli.vendor import installed
 from accelkit.core.policy import Policy
+from accelkit.core.registry import LoadFailure, Registry
 from accelkit.core.serde import from_tree
 from accelkit.core.telemetry import METRICS
+from accelkit.testing.hosts import open_host
 from accelkit.testing.simulate import set_state
 from tests.cli.conftest import Run
 
@@ -131,6 +134,14 @@ def test_vendors_as_json_have_numbers_and_lists(run: Run, basic: Path) -> None:
         True,
     )
     assert "health" in nvidia["abilities"]
+
+
+def test_plugin_that_could_not_be_loaded_is_listed_with_the_reason(basic: Path) -> None:
+    broken = LoadFailure(plugin="acme", code="plugin-load", reason="no module", remedy="install it")
+
+    (row,) = installed(Registry(failures=(broken,)), open_host(str(basic)))
+
+    assert row.cells == ("acme", *"---", "no", *"--", "no module [plugin-load]; install it")
 
 
 def test_every_metric_is_listed(run: Run) -> None:

@@ -7,9 +7,12 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from accelkit.cli.drawing import draw
+from accelkit.core.model import Link
+from accelkit.core.values import LinkKind
 from accelkit.core.view import View
 from accelkit.testing.simulate import set_state, simulate
 from tests.cli.conftest import Run
+from tests.core.things import gpu, of, report, seen, view
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -114,6 +117,30 @@ def test_names_cannot_break_the_drawing(run: Run, ring: Path, tmp_path: Path) ->
     run("topology", "--host", ring, "--svg", file, "--node", "<b>&")
 
     assert texts(ET.fromstring(file.read_text()))[0].startswith("<b>&: 8 × ring")  # noqa: RUF001 - times
+
+
+def test_only_what_is_linked_all_to_all_shares_a_box_of_switches() -> None:
+    """Of four devices three are linked with each other, the fourth with one of them."""
+    pairs = [("a", "b"), ("a", "c"), ("b", "c"), ("c", "d")]
+    links = [Link.between(of(x), of(y), LinkKind.FABRIC, count=2) for x, y in pairs]
+    node = seen(report(*map(gpu, "abcd"), links=tuple(links)))
+
+    root = ET.fromstring(draw(view(node)))
+
+    assert "switches of the vendor: 3 devices, all to all" in texts(root)
+    assert len(paths(root)) == 3 + 1 + 1
+
+
+def test_device_whose_links_are_all_down_is_seen_in_a_fabric() -> None:
+    pairs = [("a", "b"), ("a", "c"), ("b", "c")]
+    links = [
+        Link.between(of(x), of(y), LinkKind.FABRIC, count=2, up="c" not in y) for x, y in pairs
+    ]
+
+    root = ET.fromstring(draw(view(seen(report(*map(gpu, "abc"), links=tuple(links))))))
+
+    assert [text for text in texts(root) if text.startswith("×")] == ["×2", "×2", "×0"]  # noqa: RUF001 - times
+    assert len([p for p in paths(root) if "stroke-dasharray" in p.attrib]) == 1
 
 
 def test_node_without_devices_can_be_drawn() -> None:

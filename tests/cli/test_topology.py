@@ -138,6 +138,16 @@ def test_pick_of_shares_names_them_by_id(
     assert [line.split()[1] for line in answer.lines[2:4]] == ["s00-0000::0", "s00-0001::0"]
 
 
+def test_pick_of_partitions_shows_those_of_one_device_as_one(run: Run, split: Path) -> None:
+    answer = run("topology", "--host", split, "--pick", "2")
+
+    assert [line.split()[1:] for line in answer.lines[2:4]] == [
+        ["s00-0000-half-0", "0", "X", "DIE"],
+        ["s00-0000-half-1", "0", "DIE", "X"],
+    ]
+    assert answer.lines[-1].split()[2:] == ["s00-0000-half-0", "s00-0001-half-0"]
+
+
 def test_pick_among_too_many_sets_says_that_they_are_not_compared(run: Run, tmp_path: Path) -> None:
     simulate("sim", "basic", 32, str(tmp_path / "m"))
 
