@@ -191,6 +191,7 @@ def test_every_error_is_in_the_reference() -> None:
 NOTED = re.compile(
     r"""(?:Problem|Condition|Unreadable)\([^()]*?\bcode="([a-z-]+)"|"""
     r"""(?:note|problem)\(\s*(?:AGENT,\s*)?"([a-z-]+)",|"""
+    r"""\bcode, [a-z, ]+ = "([a-z-]+)"|"""
     r"""^[A-Z_]+ = "([a-z]+(?:-[a-z]+)+|lost|unmonitored)"$""",
     re.MULTILINE,
 )
