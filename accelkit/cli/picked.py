@@ -72,6 +72,8 @@ def _reasons(answer: Pick) -> Iterator[str]:
     yield f"closeness {answer.closeness}: {closest} (found by {answer.method})"
     if not answer.legal:
         yield "the vendor cannot run this set: the pod would be refused"
+    elif not answer.proposed:
+        yield "it is not among the sets that the vendor proposes, none of which is to be had"
     after = ""
     if answer.next_closeness is not None:
         after = f"; the next pod of {answer.size} would get {answer.next_closeness}"

@@ -61,6 +61,9 @@ class Pick:
     upper: int
     """No set is closer than this."""
     legal: bool
+    """Whether the pod would get it: the vendor can run it."""
+    proposed: bool
+    """Whether it is a set that the vendor names, or the vendor names none."""
     method: str
     left: tuple[str, ...]
     """What is still free then."""
@@ -92,34 +95,46 @@ def pick(view: View, numa_nodes: Collection[int], wish: Wish) -> Pick:
     if both := sorted({*taken} & {*must}):
         raise ConfigError([("--must", f"{both[0]} is taken")])
     free = [entry.wire.id for entry in entries if not entry.why and entry.wire.id not in taken]
-    gone = {entry.wire.id: entry.why for entry in entries if entry.why}
     preference = preference_of(view, entries, None)
-    if preference is None or len({*free, *must}) < wish.size:
-        there = len({*free, *must})
+    there = len({*free, *must})
+    if preference is None or there < wish.size:
         raise DeviceUnavailable(
             f"{wish.size} of {resource} are wanted, {there} are free",
             remedy="see: accelkit devices",
         )
     if len(must) > wish.size:
         raise ConfigError([("--must", f"names {len(must)} for a pod that asks for {wish.size}")])
-    choice = _asked(preference, free, must, wish.size)
+    return _answered(resource, entries, preference, free, must, size=wish.size)
+
+
+def _answered(
+    resource: str,
+    entries: Sequence[Entry],
+    preference: Preference,
+    free: Sequence[str],
+    must: Sequence[str],
+    *,
+    size: int,
+) -> Pick:
+    choice = _asked(preference, free, must, size)
     others, alternatives = _alternatives(preference, free, must, choice)
-    left = [name for name in free if name not in choice.ids]
-    again = _asked(preference, left, (), wish.size) if len(left) >= wish.size else None
+    left = tuple(name for name in free if name not in choice.ids)
+    again = _asked(preference, left, (), size) if len(left) >= size else None
     return Pick(
         resource=resource,
-        size=wish.size,
+        size=size,
         ids=choice.ids,
         devices=FrozenMap((entry.wire.id, entry.device) for entry in entries),
         closeness=choice.closeness,
         exact=choice.exact,
         upper=choice.upper,
-        legal=choice.legal,
+        legal=choice.legal or not _is_law(preference),
+        proposed=choice.legal,
         method=choice.method.value,
-        left=tuple(left),
+        left=left,
         left_closeness=choice.rest,
         next_closeness=None if again is None else again.closeness,
-        unavailable=FrozenMap(gone),
+        unavailable=FrozenMap((entry.wire.id, entry.why) for entry in entries if entry.why),
         others=others,
         compared=others <= MOST_SETS,
         alternatives=alternatives,
@@ -180,11 +195,11 @@ def _alternatives(
     unit = unit_of(preference.view, preference.offer, [*free, *must])
     everything = _mask(preference, {*free, *must})
     chosen = _mask(preference, choice.ids)
-    sizes = None if preference.legal is None else preference.legal.at(len(choice.ids))
+    allowed = _allowed(preference, choice)
     best: dict[tuple[int, int], Alternative] = {}
     for some in combinations(open_to_all, wanted):
         mask = _mask(preference, (*some, *must))
-        if mask == chosen or (sizes and mask not in sizes):
+        if mask == chosen or (allowed is not None and mask not in allowed):
             continue
         loses = choice.closeness - closeness(topology, mask, unit=unit)
         rest = choice.rest - closeness(topology, everything & ~mask)
@@ -192,6 +207,17 @@ def _alternatives(
             ids = tuple(sorted((*some, *must), key=lambda name: topology.rank[name]))
             best[loses, rest] = Alternative(ids=ids, loses=loses, rest_loses=rest)
     return number, tuple(best[key] for key in sorted(best)[:SHOWN])
+
+
+def _is_law(preference: Preference) -> bool:
+    return preference.legal is not None and preference.legal.hard
+
+
+def _allowed(preference: Preference, choice: Choice) -> Collection[int] | None:
+    """Sets that come into question beside *choice*; None: all."""
+    if preference.legal is None or not (choice.legal or preference.legal.hard):
+        return None
+    return preference.legal.at(len(choice.ids))
 
 
 def _mask(preference: Preference, ids: Collection[str]) -> int:

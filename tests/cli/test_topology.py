@@ -119,6 +119,22 @@ def test_pick_of_a_set_that_the_vendor_cannot_run_is_a_no(run: Run, cube: Path) 
     assert answer.lines[-1] == "instead: 14 other sets, none of them may be used"
 
 
+def test_pick_of_a_set_that_the_vendor_only_does_not_propose_is_fine(
+    run: Run, tmp_path: Path
+) -> None:
+    """Boards of four are proposed; of three devices no set is."""
+    simulate("sim", "fabric", 8, str(tmp_path / "m"))
+
+    four = run("topology", "--host", tmp_path / "m", "--pick", "4")
+    three = run("topology", "--host", tmp_path / "m", "--pick", "3")
+    said = "it is not among the sets that the vendor proposes, none of which is to be had"
+
+    assert (four.code, said in four.lines) == (0, False)
+    assert four.lines[-1].split() == ["0", "0", "4", "5", "6", "7"]
+    assert (three.code, said in three.lines) == (0, True)
+    assert three.lines[-1].split()[0] == "0"
+
+
 def test_pick_leaves_out_what_is_not_healthy_and_says_why(run: Run, ring: Path) -> None:
     set_state(str(ring), ["fault", "accel-1", "too-hot"])
 
