@@ -1,6 +1,5 @@
 """What a process takes, as Linux counts it."""
 
-import os
 from pathlib import Path
 
 import attrs
@@ -30,7 +29,31 @@ def memory_mb(pid: int, key: str = "VmRSS") -> float:
     return next(int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith(f"{key}:"))
 
 
-def cpu_s(pid: int) -> float:
-    """Seconds of a core that a process has had. Source: proc_pid_stat(5)."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+@attrs.frozen
+class Ran:
+    """What a thread has had of the processors."""
+
+    seconds: float
+    times: int
+    """How often it was let run."""
+
+
+def ran(pid: int) -> dict[str, Ran]:
+    """Of each thread of a process. Source: Linux, Documentation/scheduler/sched-stats.rst."""
+    found = {}
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        on_cpu_ns, _, times = (thread / "schedstat").read_text().split()
+        found[thread.name] = Ran(int(on_cpu_ns) / 1e9, int(times))
+    return found
+
+
+def spent(before: dict[str, Ran], after: dict[str, Ran]) -> dict[str, Ran]:
+    """What each thread had between two looks."""
+    none = Ran(0.0, 0)
+    return {
+        thread: Ran(
+            seconds=now.seconds - before.get(thread, none).seconds,
+            times=now.times - before.get(thread, none).times,
+        )
+        for thread, now in after.items()
+    }
