@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import TypeVar
 
@@ -100,7 +101,7 @@ class Plugin:
     def publish(self, entries: Sequence[Entry]) -> None:
         """Let every stream send *entries*, unless it did so last.
 
-        Whoever asks which of them go well together waits for *prefer*.
+        Whoever asks which of them go well together waits for *prefer*, though not for long.
         """
         self._entries = {entry.wire.id: entry for entry in entries}
         self._considered.clear()
@@ -158,7 +159,10 @@ class Plugin:
         begun = self._node.clock.monotonic()
         outcome = "ok"
         answers = []
-        await self._considered.wait()
+        # Not for ever: until this is answered, the kubelet does nothing else.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._allocate_s):
+                await self._considered.wait()
         for one in request.container_requests:
             available, must = list(one.available_deviceIDs), list(one.must_include_deviceIDs)
             try:
@@ -174,6 +178,7 @@ class Plugin:
     async def _allocate(self, request: dp.AllocateRequest) -> dp.AllocateResponse:
         asked = [list(one.devices_ids) for one in request.container_requests]
         answers = await self._timed(self._allocate_all(asked))
+        log.info("devices handed out", extra={"resource": self.resource, "devices": asked})
         return dp.AllocateResponse(container_responses=answers)
 
     async def _allocate_all(

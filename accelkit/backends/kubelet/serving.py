@@ -96,8 +96,9 @@ class Term:
             if view is None:
                 return
             self._files.want(view)
-            # A disk that hangs must not stop the streams.
-            self._tell(CDI_FILE, await asyncio.to_thread(self._files.write))
+            if self._files.needed:
+                # In a thread: Allocate must not wait for a slow disk.
+                self._tell(CDI_FILE, await asyncio.to_thread(self._files.write))
             undescribed = self._files.undescribed(view)
             if self._listed == (view, undescribed):
                 return

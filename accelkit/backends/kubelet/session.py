@@ -1,6 +1,7 @@
 """One attempt to register a resource, at one fresh socket. Not here: what follows from its end."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from enum import Enum, auto
 from pathlib import Path
@@ -87,7 +88,8 @@ class Attempt:
         """
         asked, streams = Asked(self.plugin.resource), self.plugin.streams()
         handlers = (*asked.handlers(), *self.plugin.handlers(streams))
-        async with await bind(self._path(self.settings.registry), handlers) as server:
+        path = await self._fresh(self.settings.registry)
+        async with await bind(path, handlers) as server:
             patience = self.settings.patience
             if not await self._found(asked):
                 return End.UNNOTICED
@@ -109,7 +111,7 @@ class Attempt:
         kubelet, patience = self.settings.kubelet, self.settings.patience
         before = kubelet_socket.identity(kubelet)
         streams = self.plugin.streams()
-        path = self._path(self.settings.plugins)
+        path = await self._fresh(self.settings.plugins)
         async with await bind(path, self.plugin.handlers(streams)) as server:
             resource = self.plugin.resource
             await kubelet_socket.register(kubelet, path, resource, patience.register_s)
@@ -144,8 +146,25 @@ class Attempt:
     def _replaced(self, kubelet: kubelet_socket.Identity) -> bool:
         return kubelet_socket.identity(self.settings.kubelet) not in {None, kubelet}
 
-    def _path(self, directory: Path) -> Path:
-        return fresh_path(directory, dns_label(self.plugin.resource))
+    async def _fresh(self, directory: Path) -> Path:
+        """Name a new socket, and remove those that a killed process left for this resource.
+
+        Nobody else does so in the plugin registry, and the kubelet would dial them for ever.
+        """
+        path = fresh_path(directory, dns_label(self.plugin.resource))
+        for old in _alike(path):
+            if not await kubelet_socket.listens(old):
+                old.unlink(missing_ok=True)
+        return path
+
+
+def _alike(path: Path) -> list[Path]:
+    """Sockets whose names differ from *path* in the random part alone."""
+    form = re.compile(re.escape(path.name[: -len("01234567.sock")]) + r"[0-9a-f]{8}\.sock")
+    try:
+        return sorted(p for p in path.parent.iterdir() if form.fullmatch(p.name) and p.is_socket())
+    except OSError:  # binding says it better
+        return []
 
 
 async def any_of(seconds: float, *events: asyncio.Event) -> bool:

@@ -30,6 +30,11 @@ class StaticFiles:
         self._wanted: dict[str, Edited] = {}
         self._on_disk: dict[str, Edited] = {}
 
+    @property
+    def needed(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self._wanted)
+
     def described(self, device: DeviceId, edits: ContainerEdits) -> bool:
         """Whether the file says *edits* of *device*, or there is nothing to say."""
         if not cdi.has_part(edits):

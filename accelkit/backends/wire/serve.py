@@ -78,6 +78,9 @@ async def bind(path: Path, handlers: Sequence[Handler]) -> "Server":
     except (OSError, RuntimeError) as error:
         await server.stop(None)
         raise TransportError(f"socket {path} could not be bound: {error}") from error
+    except BaseException:  # cancelled: nobody else will stop it
+        await server.stop(None)
+        raise
     return Server(path, server, dispatch)
 
 
@@ -135,9 +138,11 @@ class Server:
         if self.in_place() and not keep_path:
             self.path.unlink(missing_ok=True)
         self._dispatch.closing.set()
-        if self._dispatch.streams:
-            await asyncio.wait(self._dispatch.streams, timeout=_STREAMS_S)
-        await self._server.stop(grace_s)
+        try:
+            if self._dispatch.streams:
+                await asyncio.wait(self._dispatch.streams, timeout=_STREAMS_S)
+        finally:
+            await self._server.stop(grace_s)
 
     async def __aenter__(self) -> Self:
         return self

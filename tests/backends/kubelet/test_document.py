@@ -263,3 +263,12 @@ def test_stale_device_is_listed_as_its_verdict_says() -> None:
     view = view_of(gpu("a", standing=Standing.STALE))
 
     assert rendered(view) == {RESOURCE: (wire("a"),)}
+
+
+def test_parent_that_is_cut_is_not_to_be_had_even_if_a_view_offers_it() -> None:
+    view = attrs.evolve(
+        view_of(gpu("a", usable=False)),
+        assignments=FrozenMap({ident("a"): Assignment(terms=Offer(name="all"))}),
+    )
+
+    assert why(view) == {"a": "it is cut into partitions"}

@@ -11,7 +11,8 @@ import pytest
 from accelkit.backends.kubelet.backend import KubeletBackend
 from accelkit.backends.wire import services
 from accelkit.backends.wire.messages import deviceplugin as dp
-from accelkit.backends.wire.serve import bind
+from accelkit.backends.wire.messages import registration as reg
+from accelkit.backends.wire.serve import bind, dial, fresh_path
 from accelkit.conformance.sims.events import Listed, Registered, Started, StreamEnded, until
 from accelkit.conformance.sims.kubelet import KubeletSim
 from accelkit.conformance.sims.pods import Phase
@@ -329,3 +330,66 @@ async def test_kubelet_that_does_not_answer_is_told_and_found_again(
         await listed(sim)
 
         assert here.node.problems == {}
+
+
+@BOTH
+async def test_sockets_that_a_killed_process_left_are_removed_and_no_others(
+    tmp_path: Path, sim: KubeletSim, how: Register
+) -> None:
+    folder = sim.registry_dir if how is Register.WATCHER else sim.plugins_dir
+    lives = await bind(fresh_path(folder, "acme-test-gpu"), [])
+    dead = await bind(fresh_path(folder, "acme-test-gpu"), [])
+    other = await bind(fresh_path(folder, "other"), [])
+    for server in (dead, other):
+        await server.close(keep_path=True)
+    async with lives, serving(world(tmp_path, view_of(gpu("a")), register=how)) as here:
+        await listed(sim)
+
+        assert dead.path.name not in here.sockets()
+        assert {lives.path.name, other.path.name} < here.sockets()
+
+
+async def test_fall_back_to_kubelet_sock_outlives_a_loss_of_leadership(
+    tmp_path: Path, sim: KubeletSim
+) -> None:
+    here = elsewhere(world(tmp_path, view_of(gpu("a"))), registry=tmp_path)
+    async with serving(here):
+        await listed(sim)
+        here.node.leading.set(False)
+        await sim.wait_for(lambda: not here.sockets())
+        here.node.leading.set(True)
+        await listed(sim, 2)
+
+        assert (
+            here.node.meter.counted["accelkit_registrations_total", ("kubelet", "unnoticed")] == 1
+        )
+
+
+async def test_watcher_that_asks_and_opens_no_stream_gets_a_new_socket(
+    tmp_path: Path,
+) -> None:
+    patience = attrs.evolve(QUICK, stream_s=0.05)
+    here = world(tmp_path, view_of(gpu("a")), register=Register.WATCHER, patience=patience)
+    registry = tmp_path / "k" / "plugins_registry"
+    registry.mkdir(parents=True)
+    async with serving(here):
+        await until(here.sockets, 10.0, dict)
+        name = here.sockets().pop()
+        async with dial(registry / name) as channel:
+            info = await services.call(channel, services.GET_INFO, reg.InfoRequest())
+        await until(lambda: here.sockets() and name not in here.sockets(), 10.0, dict)
+
+    assert info == reg.PluginInfo(
+        type="DevicePlugin", name=RESOURCE, supported_versions=["v1beta1"]
+    )
+
+
+async def test_watcher_that_never_comes_gets_a_new_socket_where_nothing_else_is_allowed(
+    tmp_path: Path, sim: KubeletSim
+) -> None:
+    here = world(tmp_path, view_of(gpu("a")), register=Register.WATCHER)
+    async with serving(elsewhere(here, registry=tmp_path)):
+        count = ("accelkit_registrations_total", ("kubelet", "unnoticed"))
+        await sim.wait_for(lambda: here.node.meter.counted[count] >= 2)
+
+    assert not sim.seen(Registered)
