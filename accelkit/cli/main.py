@@ -1,5 +1,6 @@
 """Where the command begins: hands over, and turns errors into exit codes. Not here: any command."""
 
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -43,6 +44,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         # The agent serves for months: it does without the human command line.
         if words[:1] == ["agent"]:
+            # Told to read its policy again before it has, or to log, it must not end for that.
+            for number in (signal.SIGHUP, signal.SIGUSR1):
+                signal.signal(number, signal.SIG_IGN)
             from accelkit.cli import agent  # noqa: PLC0415 - click is not loaded, see above
 
             return agent.main(words[1:])

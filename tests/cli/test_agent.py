@@ -195,3 +195,28 @@ asyncio.run(serve())
     human = {"click", "rich", "kubernetes", "pydantic", "requests", "prometheus_client", "pynvml"}
 
     assert loaded(program) & human == set()
+
+
+EARLY = """
+import os, signal, sys
+class Early:
+    def find_spec(self, name, path=None, target=None):
+        if name == "accelkit.cli.agent":
+            os.kill(os.getpid(), signal.SIG%s)
+sys.meta_path.insert(0, Early())
+"""
+
+
+@pytest.mark.parametrize("name", ["HUP", "USR1"])
+def test_agent_outlives_a_signal_that_comes_while_it_is_loaded(tmp_path: Path, name: str) -> None:
+    """Seen: a reload in the first 0.3 s ended the agent."""
+    file = written(tmp_path, "offers: wrong")
+
+    done = subprocess.run(
+        [sys.executable, "-c", EARLY % name + RUN, "agent", "--policy", str(file)],
+        capture_output=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+
+    assert done.returncode == 2
