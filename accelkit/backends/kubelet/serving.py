@@ -1,6 +1,7 @@
 """The kubelet backend while this instance leads. Not here: one resource, and what it lists."""
 
 import asyncio
+import logging
 from collections.abc import Mapping
 
 import attrs
@@ -24,6 +25,8 @@ from accelkit.core.backend import BackendStatus, NodePort
 from accelkit.core.errors import TransportError
 from accelkit.core.model import DeviceId
 from accelkit.core.view import View
+
+log = logging.getLogger(__name__)
 
 READY_LOOK_S = 0.02
 CDI_FILE = "cdi-file"
@@ -130,7 +133,14 @@ class Term:
         """
         for resource, served in self._served.items():
             plugin, entries = served.plugin, catalog.get(resource, ())
-            plugin.prefer(await asyncio.to_thread(preference_of, view, entries, plugin.preference))
+            try:
+                preference = await asyncio.to_thread(
+                    preference_of, view, entries, plugin.preference
+                )
+            except Exception:  # no preference is worth the devices
+                log.exception("no topology made", extra={"resource": resource})
+                preference = None
+            plugin.prefer(preference)
 
     def _serve(self, resource: str, group: asyncio.TaskGroup) -> _Served:
         patience = self._settings.patience

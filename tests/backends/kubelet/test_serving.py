@@ -252,3 +252,15 @@ async def test_fault_of_ours_ends_the_backend_and_its_sockets(
 
     assert isinstance(result, ExceptionGroup)
     assert here.sockets() == set()
+
+
+async def test_devices_whose_topology_cannot_be_made_are_offered_nevertheless(
+    tmp_path: Path, sim: KubeletSim
+) -> None:
+    view = view_of(gpu("a"), gpu("b"))
+    object.__setattr__(view.snapshot, "links", ("no link",))  # what no invariant lets pass
+    async with serving(world(tmp_path, view)):
+        await sim.wait_for(lambda: sim.amounts().get(RESOURCE) == (2, 2))
+        pod = await sim.admit("p", {RESOURCE: 1})
+
+    assert pod.ids() == ("a",)
