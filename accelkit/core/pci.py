@@ -78,16 +78,17 @@ def pci_functions(host: Host, match: Iterable[PciMatch]) -> tuple[PciFunction, .
 
 def _matches(function: PciFunction, wanted: tuple[PciMatch, ...]) -> bool:
     try:
-        vendor, device, whole_class = (
-            int(function.read(name), 16) for name in ("vendor", "device", "class")
-        )
+        vendor = int(function.read("vendor"), 16)
+        # Hosts have hundreds of functions, and nearly all are other vendors'.
+        if not (ours := [match for match in wanted if match.vendor == vendor]):
+            return False
+        device, whole_class = (int(function.read(name), 16) for name in ("device", "class"))
     except (NotThere, ValueError):
         return False
     return any(
-        vendor == match.vendor
-        and (not match.devices or device in match.devices)
+        (not match.devices or device in match.devices)
         and (not match.classes or whole_class >> 8 in match.classes)
-        for match in wanted
+        for match in ours
     )
 
 
