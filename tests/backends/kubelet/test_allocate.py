@@ -12,7 +12,7 @@ import pytest
 from accelkit.backends.wire import services
 from accelkit.backends.wire.messages import deviceplugin as dp
 from accelkit.backends.wire.serve import dial
-from accelkit.conformance.sims.events import Answer, Listed, PreferredAsked
+from accelkit.conformance.sims.events import Answer, PreferredAsked
 from accelkit.conformance.sims.kubelet import KubeletSim
 from accelkit.conformance.sims.pods import Phase
 from accelkit.core.allocation import ContainerEdits, Edits, Mount, Piece
@@ -20,12 +20,12 @@ from accelkit.core.errors import IllegalSet
 from accelkit.core.model import DeviceNode, Locality
 from accelkit.core.policy import Divide, Inject, Offer, Sharing
 from accelkit.core.values import FrozenMap
+from tests.backends.kubelet.calls import asked, ready, refused
 from tests.backends.kubelet.world import (
     QUICK,
     RESOURCE,
     endpoints,
     gpu,
-    health,
     holding,
     ident,
     serving,
@@ -35,25 +35,6 @@ from tests.backends.kubelet.world import (
 )
 
 BY_NAME = Offer(name="all", inject=Inject.CDI)
-
-
-async def ready(sim: KubeletSim, resource: str = RESOURCE) -> None:
-    await sim.wait_for(lambda: sim.seen(Listed, resource=resource))
-
-
-async def asked(sim: KubeletSim, *containers: Sequence[str]) -> dp.AllocateResponse:
-    """Allocate as a kubelet whose state is old might: whatever ids, however many containers."""
-    request = dp.AllocateRequest(
-        container_requests=[dp.ContainerAllocateRequest(devices_ids=ids) for ids in containers]
-    )
-    async with dial(Path(endpoints(sim)[-1])) as channel:
-        return await services.call(channel, services.ALLOCATE, request, timeout_s=5)
-
-
-async def refused(sim: KubeletSim, *containers: Sequence[str]) -> tuple[grpc.StatusCode, str]:
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await asked(sim, *containers)
-    return caught.value.code(), caught.value.details() or ""
 
 
 def envs(answer: dp.AllocateResponse) -> list[dict[str, str]]:
@@ -293,58 +274,3 @@ async def test_preference_never_fails_even_on_nonsense(tmp_path: Path, sim: Kube
 
     sizes = [len(one.deviceIDs) for one in answer.container_responses]
     assert sizes == [0, 0, 2, 3]
-
-
-async def test_name_in_a_cdi_file_is_given_when_the_offer_says_so(
-    tmp_path: Path, sim: KubeletSim
-) -> None:
-    async with serving(world(tmp_path, view_of(gpu("a"), offers=[BY_NAME]))) as here:
-        await ready(sim)
-        on_disk = [path.name for path in here.cdi.iterdir()]
-        answer = await asked(sim, ["a"])
-
-    assert on_disk == ["acme.accelkit.dev-static.json"]
-    assert Answer.of(answer.container_responses[0]) == Answer(
-        cdi_devices=("acme.accelkit.dev/static=a",)
-    )
-
-
-async def test_device_whose_cdi_file_cannot_be_written_is_unhealthy_until_it_can(
-    tmp_path: Path, sim: KubeletSim
-) -> None:
-    here = world(tmp_path, view_of(gpu("a"), offers=[BY_NAME]))
-    here.cdi.write_text("in the way")
-    async with serving(here):
-        await sim.wait_for(lambda: health(sim) == {"a": False})
-        assert ("cdi-file", "acme") in here.node.problems
-        code, _ = await refused(sim, ["a"])
-        assert code is grpc.StatusCode.FAILED_PRECONDITION
-        here.cdi.unlink()
-        await sim.wait_for(lambda: health(sim) == {"a": True})
-
-        assert here.node.problems == {}
-
-
-async def test_cdi_file_that_vanished_is_made_again(tmp_path: Path, sim: KubeletSim) -> None:
-    async with serving(world(tmp_path, view_of(gpu("a"), offers=[BY_NAME]))) as here:
-        await ready(sim)
-        file = here.cdi / "acme.accelkit.dev-static.json"
-        file.unlink()
-
-        await sim.wait_for(file.exists)
-
-
-async def test_name_that_the_file_does_not_explain_is_never_given(
-    tmp_path: Path, sim: KubeletSim
-) -> None:
-    async def admit(_offer: str, _pieces: Sequence[Piece]) -> Edits:
-        newer = ContainerEdits(env=FrozenMap({"NEWER": "1"}))
-        return Edits(each=FrozenMap({ident("a"): newer}))
-
-    async with serving(world(tmp_path, view_of(gpu("a"), offers=[BY_NAME]))) as here:
-        here.node.admitting = admit
-        await ready(sim)
-        code, text = await refused(sim, ["a"])
-
-    assert code is grpc.StatusCode.FAILED_PRECONDITION
-    assert "its CDI file does not say what its container needs" in text

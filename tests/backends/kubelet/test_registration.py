@@ -8,12 +8,11 @@ from pathlib import Path
 import attrs
 import pytest
 
-from accelkit.backends.kubelet.backend import KubeletBackend
 from accelkit.backends.wire import services
 from accelkit.backends.wire.messages import deviceplugin as dp
 from accelkit.backends.wire.messages import registration as reg
-from accelkit.backends.wire.serve import bind, dial, fresh_path
-from accelkit.conformance.sims.events import Listed, Registered, Started, StreamEnded, until
+from accelkit.backends.wire.serve import bind, dial
+from accelkit.conformance.sims.events import Listed, Registered, Started, until
 from accelkit.conformance.sims.kubelet import KubeletSim
 from accelkit.conformance.sims.pods import Phase
 from accelkit.conformance.sims.timing import QUICK as QUICK_KUBELET
@@ -21,40 +20,24 @@ from accelkit.core.policy import Offer, Register, Selection
 from tests.backends.kubelet.world import (
     QUICK,
     RESOURCE,
-    World,
+    elsewhere,
     endpoints,
     gpu,
     health,
+    relisted,
     serving,
     sick,
     view_of,
     world,
 )
-from tests.conformance.sims.plugin import Plugin, devices, plugin_path, register
 
 BOTH = pytest.mark.parametrize("how", [Register.WATCHER, Register.SOCKET])
 OLD_AND_NEW = pytest.mark.parametrize("sim", ["1.36", "1.37"], indirect=True)
 
 
-def elsewhere(here: World, registry: Path) -> World:
-    """The same backend with another plugin registry."""
-    settings = attrs.evolve(here.backend.settings, registry=registry)
-    return attrs.evolve(here, backend=KubeletBackend(settings))
-
-
-async def listed(sim: KubeletSim, times: int = 1) -> None:
-    """So many registrations were made, and the last one was followed by a list."""
-
-    def there() -> bool:
-        found = endpoints(sim)
-        return len(found) >= times and bool(sim.seen(Listed, endpoint=found[-1]))
-
-    await sim.wait_for(there)
-
-
 async def test_auto_registers_by_the_plugin_watcher(tmp_path: Path, sim: KubeletSim) -> None:
     async with serving(world(tmp_path, view_of(gpu("a")))) as here:
-        await listed(sim)
+        await relisted(sim)
 
         assert [event.by for event in sim.seen(Registered)] == ["watcher"]
         await sim.wait_for(lambda: here.node.statuses[-1].registered)
@@ -70,10 +53,10 @@ async def test_auto_goes_to_kubelet_sock_when_the_watcher_does_not_come_and_stay
     nobody_looks.mkdir()
     here = elsewhere(world(tmp_path, view_of(gpu("a"))), registry=nobody_looks)
     async with serving(here):
-        await listed(sim)
+        await relisted(sim)
         assert list(nobody_looks.iterdir()) == []
         await sim.restart()
-        await listed(sim, 2)
+        await relisted(sim, 2)
 
     assert [event.by for event in sim.seen(Registered)] == ["socket", "socket"]
 
@@ -83,7 +66,7 @@ async def test_auto_goes_to_kubelet_sock_where_there_is_no_registry(
 ) -> None:
     here = elsewhere(world(tmp_path, view_of(gpu("a"))), registry=tmp_path / "missing")
     async with serving(here):
-        await listed(sim)
+        await relisted(sim)
         await sim.wait_for(lambda: here.node.problems == {})
 
     assert [event.by for event in sim.seen(Registered)] == ["socket"]
@@ -98,7 +81,7 @@ async def test_auto_waits_for_a_kubelet_that_is_not_there_yet(tmp_path: Path) ->
         await asyncio.sleep(0.3)
         assert here.sockets() == bound
         async with sim:
-            await listed(sim)
+            await relisted(sim)
 
             assert [event.by for event in sim.seen(Registered)] == ["watcher"]
 
@@ -111,7 +94,7 @@ async def test_kubelet_sock_that_a_dead_kubelet_left_does_not_count_as_a_kubelet
     async with serving(world(tmp_path, view_of(gpu("a")), patience=patience)):
         await asyncio.sleep(0.3)
         await sim.start()
-        await listed(sim)
+        await relisted(sim)
 
     assert [event.by for event in sim.seen(Registered)] == ["watcher"]
 
@@ -121,11 +104,11 @@ async def test_kubelet_restart_with_a_pod_in_crash_back_off_fails_no_pod(
     tmp_path: Path, sim: KubeletSim, how: Register
 ) -> None:
     async with serving(world(tmp_path, view_of(gpu("a"), sick(gpu("b"))), register=how)):
-        await listed(sim)
+        await relisted(sim)
         await sim.admit("p", {RESOURCE: 1})
         sim.crash("p")
         await sim.restart()
-        await listed(sim, 2)
+        await relisted(sim, 2)
         await sim.wait_for(lambda: sim.pods["p"].container("main").running)
 
         assert sim.pods["p"].phase is Phase.RUNNING
@@ -139,9 +122,9 @@ async def test_every_attempt_at_kubelet_sock_has_a_name_of_its_own(
 ) -> None:
     async with serving(world(tmp_path, view_of(gpu("a")), register=Register.SOCKET)):
         for restarts in range(3):
-            await listed(sim, restarts + 1)
+            await relisted(sim, restarts + 1)
             await sim.restart()
-        await listed(sim, 4)
+        await relisted(sim, 4)
 
     assert len(set(endpoints(sim))) == len(endpoints(sim))
 
@@ -177,91 +160,15 @@ async def test_registration_without_a_stream_is_made_again_under_a_new_name(
 
 
 @BOTH
-@OLD_AND_NEW
-async def test_end_of_another_registrant_does_not_end_us(
-    tmp_path: Path, sim: KubeletSim, how: Register
-) -> None:
-    """Up to 1.36 the kubelet cuts off every registrant of the name together."""
-    other = await Plugin(plugin_path(sim.plugins_dir), devices(1)).serve()
-    await register(sim, other)
-    async with serving(world(tmp_path, view_of(gpu("a")), register=how)):
-        await sim.wait_for(lambda: health(sim) == {"a": True})
-        await other.close()
-        await sim.wait_for(lambda: sim.seen(StreamEnded, endpoint=str(other.path)))
-        await sim.wait_for(lambda: sim.amounts()[RESOURCE] == (1, 1))
-        pod = await sim.admit("p", {RESOURCE: 1})
-
-        assert pod.phase is Phase.RUNNING
-        assert len(set(endpoints(sim))) == len(endpoints(sim))
-
-
-@BOTH
 async def test_own_socket_that_was_removed_is_bound_anew(
     tmp_path: Path, sim: KubeletSim, how: Register
 ) -> None:
     async with serving(world(tmp_path, view_of(gpu("a")), register=how)) as here:
-        await listed(sim)
+        await relisted(sim)
         (here.root / endpoints(sim)[0]).unlink()
-        await listed(sim, 2)
+        await relisted(sim, 2)
 
         await sim.wait_for(lambda: sim.amounts()[RESOURCE] == (1, 1))
-
-
-@BOTH
-async def test_end_ends_streams_and_removes_sockets(
-    tmp_path: Path, sim: KubeletSim, how: Register
-) -> None:
-    async with serving(world(tmp_path, view_of(gpu("a")), register=how)) as here:
-        await listed(sim)
-        assert len(here.sockets()) == 1
-
-    assert here.sockets() == set()
-    await sim.wait_for(lambda: sim.seen(StreamEnded))
-
-
-async def test_follower_registers_nothing_until_it_leads(tmp_path: Path, sim: KubeletSim) -> None:
-    async with serving(world(tmp_path, view_of(gpu("a")), leading=False)) as here:
-        await sim.wait_for(lambda: here.node.statuses)
-        assert here.node.statuses[-1].detail == "another instance leads"
-        assert here.sockets() == set()
-        here.node.leading.set(True)
-
-        await listed(sim)
-
-
-@BOTH
-async def test_leadership_lost_ends_streams_and_taken_again_registers_anew(
-    tmp_path: Path, sim: KubeletSim, how: Register
-) -> None:
-    async with serving(world(tmp_path, view_of(gpu("a")), register=how)) as here:
-        await listed(sim)
-        here.node.leading.set(False)
-        await sim.wait_for(lambda: sim.seen(StreamEnded) and not here.sockets())
-        await sim.wait_for(lambda: not here.node.statuses[-1].registered)
-        here.node.leading.set(True)
-        await listed(sim, 2)
-
-        assert len(set(endpoints(sim))) == 2
-
-
-@OLD_AND_NEW
-async def test_hand_over_to_another_instance_leaves_devices_to_be_had(
-    tmp_path: Path, sim: KubeletSim
-) -> None:
-    view = view_of(gpu("a"))
-    async with (
-        serving(world(tmp_path, view)) as old,
-        serving(world(tmp_path, view, leading=False)) as new,
-    ):
-        await listed(sim)
-        await sim.admit("p", {RESOURCE: 1})
-        old.node.leading.set(False)
-        await sim.wait_for(lambda: not old.sockets())
-        new.node.leading.set(True)
-        await listed(sim, 2)
-        await sim.wait_for(lambda: sim.amounts()[RESOURCE] == (1, 1))
-
-        assert sim.pods["p"].ids() == ("a",)
 
 
 @BOTH
@@ -276,7 +183,7 @@ async def test_directory_that_is_missing_is_told_and_tried_again(
         assert "is not a directory" in reason
         assert remedy
         async with KubeletSim(tmp_path / "k", timing=QUICK_KUBELET) as late:
-            await listed(late)
+            await relisted(late)
 
             assert here.node.problems == {}
 
@@ -310,7 +217,7 @@ async def test_resource_that_the_kubelet_refuses_is_told_and_others_go_on(
     async with serving(world(tmp_path, view, register=how)) as here:
         key = ("registration-rejected", "kubernetes.io/x")
         await sim.wait_for(lambda: key in here.node.problems)
-        await listed(sim)
+        await relisted(sim)
         reason, remedy = here.node.problems[key]
         assert here.node.statuses[-1].detail == "1 of 2 resources connected"
 
@@ -327,42 +234,9 @@ async def test_kubelet_that_does_not_answer_is_told_and_found_again(
     async with serving(here):
         await sim.wait_for(lambda: ("transport-failed", RESOURCE) in here.node.problems)
         await sim.start()
-        await listed(sim)
+        await relisted(sim)
 
         assert here.node.problems == {}
-
-
-@BOTH
-async def test_sockets_that_a_killed_process_left_are_removed_and_no_others(
-    tmp_path: Path, sim: KubeletSim, how: Register
-) -> None:
-    folder = sim.registry_dir if how is Register.WATCHER else sim.plugins_dir
-    lives = await bind(fresh_path(folder, "acme-test-gpu"), [])
-    dead = await bind(fresh_path(folder, "acme-test-gpu"), [])
-    other = await bind(fresh_path(folder, "other"), [])
-    for server in (dead, other):
-        await server.close(keep_path=True)
-    async with lives, serving(world(tmp_path, view_of(gpu("a")), register=how)) as here:
-        await listed(sim)
-
-        assert dead.path.name not in here.sockets()
-        assert {lives.path.name, other.path.name} < here.sockets()
-
-
-async def test_fall_back_to_kubelet_sock_outlives_a_loss_of_leadership(
-    tmp_path: Path, sim: KubeletSim
-) -> None:
-    here = elsewhere(world(tmp_path, view_of(gpu("a"))), registry=tmp_path)
-    async with serving(here):
-        await listed(sim)
-        here.node.leading.set(False)
-        await sim.wait_for(lambda: not here.sockets())
-        here.node.leading.set(True)
-        await listed(sim, 2)
-
-        assert (
-            here.node.meter.counted["accelkit_registrations_total", ("kubelet", "unnoticed")] == 1
-        )
 
 
 async def test_watcher_that_asks_and_opens_no_stream_gets_a_new_socket(

@@ -208,3 +208,19 @@ def health(sim: KubeletSim, resource: str = RESOURCE) -> Mapping[str, bool] | No
 def endpoints(sim: KubeletSim, resource: str = RESOURCE) -> list[str]:
     """Of each registration, in order."""
     return [event.endpoint for event in sim.seen(Registered, resource=resource)]
+
+
+def elsewhere(here: World, registry: Path) -> World:
+    """The same backend with another plugin registry."""
+    settings = attrs.evolve(here.backend.settings, registry=registry)
+    return attrs.evolve(here, backend=KubeletBackend(settings))
+
+
+async def relisted(sim: KubeletSim, times: int = 1) -> None:
+    """So many registrations were made, and the last one was followed by a list."""
+
+    def there() -> bool:
+        found = endpoints(sim)
+        return len(found) >= times and bool(sim.seen(Listed, endpoint=found[-1]))
+
+    await sim.wait_for(there)
