@@ -68,7 +68,12 @@ class Nvidia(
     hardware = (PciMatch(vendor=facts.PCI_VENDOR, classes=(facts.DISPLAY, facts.COMPUTE)),)
     native = True
     machine = "accelkit.vendors.nvidia.machine:NvidiaMachine"
-    signals = Signals(uevents=("pci",), kernel_log=("NVRM: Xid",))
+    signals = Signals(
+        uevents=("pci",),
+        kernel_log=("NVRM: Xid",),
+        # A driver that is loaded or unloaded, and device nodes that come later.
+        files=("/sys/module/nvidia", "/dev/nvidia*"),
+    )
     attributes: ClassVar[Mapping[str, type]] = {
         "uuid": str,
         "productName": str,

@@ -1,6 +1,7 @@
 import pytest
 
 from accelkit import LinkKind, Signal
+from accelkit.agent.signals import matching
 from accelkit.core.model import Snapshot
 from accelkit.core.reading import read_inventory
 from accelkit.core.vendor import abilities
@@ -13,6 +14,17 @@ from tests.vendors.nvidia.bench import Make
 def test_plugin_brings_the_vendor_with_its_abilities() -> None:
     assert accelkit_vendors() == [Nvidia]
     assert abilities(Nvidia) == ("diagnosis", "events", "health", "holders", "links", "signals")
+
+
+def test_driver_that_is_loaded_is_seen_in_the_files_that_are_watched(bench: Make) -> None:
+    made = bench("h100", 2)
+    files = Nvidia.signals.files
+    loaded = matching(made.host, files)
+
+    made.do("unload")
+
+    assert loaded
+    assert matching(made.host, files) == frozenset()
 
 
 @pytest.mark.parametrize("product", sorted(PRODUCTS))
