@@ -149,7 +149,7 @@ async def _ask(socket: str | PathLike[str], method: Method[Q, R], request: Q, cl
                     raise _unreachable(path, error) from None
             await clock.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads clients
             pause *= 2
-    raise AssertionError("the last try returns or raises")  # pragma: no cover - for the type checker
+    raise AssertionError("the last try returns or raises")  # pragma: no cover - for mypy
 
 
 def _unreachable(path: Path, error: grpc.aio.AioRpcError) -> TransportError:
