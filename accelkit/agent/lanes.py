@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from accelkit.core.clock import Clock
 from accelkit.core.errors import AccelkitError, PluginError, SourceTimeout
+from accelkit.core.foreign import code_of
 
 T = TypeVar("T")
 Observe = Callable[[str, str, float], None]
@@ -79,7 +80,7 @@ class Lane:
                 result = await self._run(name, work, deadline_s)
                 outcome = "ok"
             except AccelkitError as error:
-                outcome = error.code
+                outcome = code_of(error)
                 raise
             except Exception:
                 outcome = "plugin-bug"

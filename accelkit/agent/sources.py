@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from functools import partial
-from typing import TypeVar
 
 import attrs
 
@@ -13,13 +12,14 @@ from accelkit.agent.made import MadeEdits, Offered, bare
 from accelkit.agent.signals import Bell, matching
 from accelkit.core import reading
 from accelkit.core.allocation import ContainerEdits, Edits, Grant
+from accelkit.core.answers import checked_events, checked_holdings
 from accelkit.core.clock import Clock
 from accelkit.core.errors import (
     AccelkitError,
-    PluginContractError,
     PluginError,
     SourceTimeout,
 )
+from accelkit.core.foreign import code_of, in_words, remedy_of, text_of
 from accelkit.core.host import Host, ReadOnly
 from accelkit.core.model import (
     Device,
@@ -39,21 +39,6 @@ FILES_S = 5.0
 """How long listing watched files may take; not a call of the vendor, so no scale changes it."""
 SET_S = 2.0
 """How long Allocate waits for the edits of a set: it holds up the kubelet's whole sync loop."""
-
-T = TypeVar("T")
-
-
-def _all(kind: type[T], vendor: str, found: Iterable[T]) -> tuple[T, ...]:
-    """What *found* yields, if it is what it must be."""
-    several = tuple(found)
-    for one in several:
-        if not isinstance(one, kind):
-            raise PluginContractError(
-                f"{vendor}: {one!r} is no {kind.__name__}",
-                plugin=vendor,
-                remedy=f"report it to the author of the plugin for {vendor}",
-            )
-    return several
 
 
 class Source:
@@ -184,7 +169,7 @@ class Source:
         except AccelkitError:
             raise
         except Exception as error:
-            raise PluginError(f"{self.name}: {error!r}", plugin=self.name) from error
+            raise PluginError(f"{self.name}: {in_words(error)}", plugin=self.name) from error
 
     async def listen(self) -> tuple[Event, ...]:
         """What its library told within 5 s.
@@ -195,7 +180,7 @@ class Source:
         vendor = self.vendor
         assert isinstance(vendor, SupportsEvents)
         return await self.lanes.listen(
-            lambda: _all(Event, self.name, vendor.listen(self._host, LISTEN_S))
+            lambda: checked_events(vendor, vendor.listen(self._host, LISTEN_S))
         )
 
     async def ask_holders(self, devices: Iterable[Device]) -> None:
@@ -206,7 +191,7 @@ class Source:
         ours = tuple(device for device in devices if device.id.vendor == self.name)
         try:
             self.processes = await self.lanes.read(
-                "holders", lambda: _all(Holding, self.name, vendor.holders(self._host, ours))
+                "holders", lambda: checked_holdings(vendor, vendor.holders(self._host, ours))
             )
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything
             self._note(("holders", ""), error)
@@ -222,9 +207,10 @@ class Source:
     async def watched_files(self) -> frozenset[str] | None:
         """Files that its signals name, as they are now; None: not known. Never raises."""
         try:
-            globs = self.vendor.signals.files
             return await self._files.call(
-                "signals", partial(matching, self._host, globs), deadline_s=FILES_S
+                "signals",
+                lambda: matching(self._host, self.vendor.signals.files),
+                deadline_s=FILES_S,
             )
         except Exception as error:  # noqa: BLE001 - signals may be a property of the plugin
             self._note(("signals", ""), error)
@@ -264,10 +250,10 @@ class Source:
         return Problem(
             vendor=self.name,
             subject=subject,
-            code=error.code if isinstance(error, AccelkitError) else PluginError.code,
-            reason=str(error) if known else f"{type(error).__name__}: {error}",
-            remedy=error.remedy
-            if isinstance(error, AccelkitError)
+            code=code_of(error),
+            reason=text_of(error) if known else in_words(error),
+            remedy=remedy_of(error)
+            if known
             else f"report it to the author of the plugin for {self.name}",
             since=self._clock.now(),
         )

@@ -4,15 +4,21 @@ Not here: deadlines and threads, which are the lane's, and what several vendors 
 """
 
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import combinations, islice
+from itertools import combinations
 from typing import TypeVar
 
 import attrs
 
 from accelkit.core.allocation import ContainerEdits, Edits, Grant, Granted
-from accelkit.core.attributes import check_attributes
+from accelkit.core.answers import (
+    check_edits,
+    checked,
+    checked_conditions,
+    checked_devices,
+    checked_software,
+)
 from accelkit.core.errors import (
     AllocationError,
     MissingParts,
@@ -21,6 +27,7 @@ from accelkit.core.errors import (
     SourceError,
 )
 from accelkit.core.evidence import of_device
+from accelkit.core.foreign import code_of, in_words, remedy_of, text_of
 from accelkit.core.host import Host
 from accelkit.core.model import (
     Condition,
@@ -31,7 +38,6 @@ from accelkit.core.model import (
     Group,
     Link,
     Problem,
-    Profile,
     Unreadable,
     VendorReport,
     contradictions,
@@ -40,18 +46,14 @@ from accelkit.core.pci import cpu_nodes
 from accelkit.core.policy import Divide, Offer
 from accelkit.core.values import (
     PCIE_KINDS,
-    Enforcement,
     FrozenMap,
     LinkKind,
     Severity,
     Standing,
     freeze,
-    is_dns_label,
 )
 from accelkit.core.vendor import SupportsGroups, SupportsHealth, SupportsLinks, Vendor
 
-MOST_DEVICES = 2048
-"""More devices of one vendor are taken for a fault of the plugin."""
 MOST_LINKED = 64
 """Up to so many whole devices the core derives links: their number grows with the square."""
 LINKS = "links"
@@ -99,7 +101,7 @@ def read_inventory(vendor: Vendor, host: Host) -> VendorReport:
         groups or software that could not be read are a problem of that subject alone. Devices
         carry the condition ``node-missing`` where one of their files is missing.
     """
-    found = _ask(vendor, None, lambda: _checked(vendor, vendor.discover(host)))
+    found = _ask(vendor, None, lambda: checked_devices(vendor, vendor.discover(host)))
     if isinstance(found, Problem):
         return VendorReport(vendor=vendor.name, answered=False, problems=(found,))
     nodes = frozenset(cpu_nodes(host))
@@ -211,7 +213,7 @@ def grant_edits(vendor: Vendor, host: Host, grant: Grant) -> Edits:
         raise PluginError(
             f"edits of {vendor.name}: {_short(error)}", plugin=vendor.name, remedy=_bug(vendor.name)
         ) from error
-    _check_edits(vendor, grant, edits)
+    check_edits(vendor, grant, edits)
     parts = (*edits.each.values(), edits.whole)
     missing = [p for part in parts for p in _host_paths(part) if not host.exists(p)]
     if missing:
@@ -275,9 +277,9 @@ def _problem(vendor: str, subject: str | None, error: BaseException) -> Problem:
         return Problem(
             vendor=vendor,
             subject=subject,
-            code=error.code,
-            reason=str(error),
-            remedy=error.remedy,
+            code=code_of(error),
+            reason=text_of(error),
+            remedy=remedy_of(error),
         )
     return Problem(
         vendor=vendor,
@@ -296,7 +298,7 @@ def _short(error: BaseException) -> str:
     """*error* in one line: what it is, and the last few calls on the way to it."""
     frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
     way = ", ".join(f"{f.filename.rpartition('/')[2]}:{f.lineno} {f.name}" for f in frames)
-    return f"{type(error).__name__}: {error}" + (f" (at {way})" if way else "")
+    return in_words(error) + (f" (at {way})" if way else "")
 
 
 def _facts(problems: list[Problem], answer: T | Problem, nothing: T) -> T:
@@ -305,36 +307,6 @@ def _facts(problems: list[Problem], answer: T | Problem, nothing: T) -> T:
         problems.append(answer)
         return nothing
     return answer
-
-
-def _checked(
-    vendor: Vendor, found: Iterable[Device | Unreadable]
-) -> tuple[tuple[Device, ...], tuple[Unreadable, ...]]:
-    several = tuple(islice(found, MOST_DEVICES + 1))
-    if len(several) > MOST_DEVICES:
-        raise PluginContractError(f"more than {MOST_DEVICES} devices are reported")
-    for one in several:
-        if isinstance(one, Device):
-            _check_device(vendor, one)
-        elif not isinstance(one, Unreadable):
-            raise PluginContractError(f"discover yields a {type(one).__name__}")
-        elif not is_dns_label(one.code):
-            raise PluginContractError(f"{one.subject}: {one.code!r} is not a code")
-    return (
-        tuple(sorted((d for d in several if isinstance(d, Device)), key=lambda d: d.id)),
-        tuple(u for u in several if isinstance(u, Unreadable)),
-    )
-
-
-def _check_device(vendor: Vendor, device: Device) -> None:
-    described: tuple[Device | Profile, ...] = (device, *device.profiles)
-    wrong = [f"{device.id}: {said}" for one in described for said in check_attributes(vendor, one)]
-    if wrong:
-        raise PluginContractError("; ".join(wrong))
-    if device.id.vendor != vendor.name:
-        raise PluginContractError(f"{device.id}: it is not a device of {vendor.name}")
-    if not is_dns_label(device.kind):
-        raise PluginContractError(f"{device.id}: the kind {device.kind!r} is not a DNS label")
 
 
 def _unreadable(vendor: str, one: Unreadable) -> Problem:
@@ -346,43 +318,24 @@ def _unreadable(vendor: str, one: Unreadable) -> Problem:
 def _links(vendor: Vendor, host: Host, devices: tuple[Device, ...]) -> tuple[Link, ...]:
     if not isinstance(vendor, SupportsLinks):
         return ()
-    return _all_are(Link, vendor.links(host, devices))
+    return checked(vendor, Link, vendor.links(host, devices))
 
 
 def _groups(vendor: Vendor, devices: tuple[Device, ...]) -> tuple[Group, ...]:
     if not isinstance(vendor, SupportsGroups):
         return ()
-    return _all_are(Group, vendor.groups(devices))
-
-
-def _all_are(kind: type[T], answer: Iterable[object]) -> tuple[T, ...]:
-    several: list[T] = []
-    for one in answer:
-        if not isinstance(one, kind):
-            raise PluginContractError(f"a {type(one).__name__} is no {kind.__name__}")
-        several.append(one)
-    return tuple(several)
+    return checked(vendor, Group, vendor.groups(devices))
 
 
 def _software(vendor: Vendor, host: Host) -> FrozenMap[str, str]:
-    versions: Mapping[str, object] = vendor.software(host)
-    told: dict[str, str] = {}
-    for name, version in versions.items():
-        if not isinstance(version, str):
-            raise PluginContractError(f"the version of {name} is {version!r}, not text")
-        told[name] = version
-    return FrozenMap(told)
+    return FrozenMap(checked_software(vendor, vendor.software(host)))
 
 
 def _told(
-    vendor: SupportsHealth, host: Host, device: Device, known: tuple[Evidence, ...]
+    vendor: Vendor, host: Host, device: Device, known: tuple[Evidence, ...]
 ) -> tuple[Condition, ...]:
-    conditions: dict[str, Condition] = {}
-    for condition in vendor.conditions(host, device, known):
-        if not isinstance(condition, Condition) or not is_dns_label(condition.code):
-            raise PluginContractError(f"{device.id}: {condition!r} is not a coded condition")
-        conditions.setdefault(condition.code, attrs.evolve(condition, since=None))
-    return tuple(conditions.values())
+    assert isinstance(vendor, SupportsHealth)
+    return checked_conditions(vendor, device, vendor.conditions(host, device, known))
 
 
 def _with_nodes(host: Host, device: Device, problems: list[Problem]) -> Device:
@@ -416,21 +369,3 @@ def _host_paths(edits: ContainerEdits) -> Iterator[str]:
     yield from (node.on_host for node in edits.nodes)
     yield from (mount.host_path for mount in edits.mounts)
     yield from (hook.path for hook in edits.hooks)
-
-
-def _check_edits(vendor: Vendor, grant: Grant, edits: object) -> None:
-    asked = {g.device.id for g in grant.granted}
-    if not isinstance(edits, Edits):
-        wrong = f"they are a {type(edits).__name__}"
-    elif edits.each.keys() != asked:
-        odd = min(edits.each.keys() ^ asked)
-        wrong = f"{odd} is {'missing' if odd in asked else 'not in the set'}"
-    elif edits.whole and not (vendor.sets or grant.sharing.enforce is Enforcement.LIBRARY):
-        wrong = "they describe the set, but the vendor does not say that it has sets"
-    else:
-        return
-    raise PluginContractError(
-        f"edits of {vendor.name} for {grant.owner}: {wrong}",
-        plugin=vendor.name,
-        remedy=_bug(vendor.name),
-    )

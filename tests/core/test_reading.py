@@ -6,6 +6,7 @@ import attrs
 import pytest
 
 from accelkit.core.allocation import ContainerEdits, Edits, Grant, Granted, Hook, Mount
+from accelkit.core.answers import MOST_DEVICES
 from accelkit.core.errors import (
     AccessDenied,
     AllocationError,
@@ -33,7 +34,6 @@ from accelkit.core.model import (
 )
 from accelkit.core.policy import Divide, Offer, Sharing
 from accelkit.core.reading import (
-    MOST_DEVICES,
     MOST_LINKED,
     derived_links,
     device_edits,

@@ -1,0 +1,33 @@
+"""What a plugin raised, in words that can be shown. Not here: who is told."""
+
+from accelkit.core.errors import AccelkitError, PluginError
+from accelkit.core.values import is_dns_label
+
+TEXT_LIMIT = 2000
+"""Characters of a text that are kept."""
+
+
+def text_of(error: BaseException) -> str:
+    """What *error* says; of what cannot be written as UTF-8 the rest."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - a plugin's errors may raise anything, too
+        return "(it cannot say what)"
+    return text[:TEXT_LIMIT].encode(errors="replace").decode()
+
+
+def in_words(error: BaseException) -> str:
+    """What *error* is, and what it says."""
+    return f"{type(error).__name__}: {text_of(error)}"
+
+
+def code_of(error: BaseException) -> str:
+    """Its code; that of a plugin's bug if it has none that can be used."""
+    code: object = error.code if isinstance(error, AccelkitError) else None
+    return code if isinstance(code, str) and is_dns_label(code) else PluginError.code
+
+
+def remedy_of(error: BaseException) -> str:
+    """Its remedy; empty if it has none."""
+    remedy: object = error.remedy if isinstance(error, AccelkitError) else ""
+    return remedy if isinstance(remedy, str) else ""
