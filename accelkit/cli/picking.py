@@ -80,7 +80,7 @@ class Pick:
     """The best of them that may be used, one for each loss."""
 
 
-def pick(view: View, numa_nodes: Collection[int], wish: Wish) -> Pick:
+def pick(view: View, wish: Wish) -> Pick:
     """Answer *wish* as the kubelet would be answered.
 
     Raises:
@@ -88,7 +88,7 @@ def pick(view: View, numa_nodes: Collection[int], wish: Wish) -> Pick:
         UnknownDevice: A device that is named is not in the resource.
         DeviceUnavailable: There are not enough devices.
     """
-    catalog = fit(catalog_of(view, numa_nodes), view)
+    catalog = fit(catalog_of(view), view)
     resource = _resource(catalog, wish.resource)
     entries = catalog[resource]
     taken, must = (_ids(view, resource, entries, words) for words in (wish.taken, wish.must))

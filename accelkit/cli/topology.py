@@ -105,13 +105,11 @@ def _pick(
 ) -> int:
     from accelkit.cli.picked import show_pick  # noqa: PLC0415 - see command
     from accelkit.cli.picking import Wish, pick  # noqa: PLC0415 - see command
-    from accelkit.core.pci import cpu_nodes  # noqa: PLC0415 - see command
     from accelkit.core.serde import to_tree  # noqa: PLC0415 - loads cattrs
-    from accelkit.testing.hosts import open_host  # noqa: PLC0415 - see command
 
     size, resource, taken, must = wish
     wanted = Wish(size=size, resource=resource, taken=taken, must=must)
-    answer = pick(found.view, cpu_nodes(open_host(found.host)), wanted)
+    answer = pick(found.view, wanted)
     if form is Form.TABLE:
         show_pick(found.view, answer)
     else:

@@ -11,9 +11,7 @@ from typing import ClassVar
 from accelkit.backends.kubelet.document import BACKEND, Document, catalog_of, document, fit
 from accelkit.backends.kubelet.settings import Patience, Settings, Way
 from accelkit.core.backend import BackendStatus, NodePort
-from accelkit.core.pci import cpu_nodes
 from accelkit.core.policy import Policy
-from accelkit.core.real_host import RealHost
 from accelkit.core.view import View
 
 
@@ -32,7 +30,7 @@ class KubeletBackend:
 
     def render(self, view: View) -> Document:
         """The list of each resource, by name; what the kubelet cannot take is left out."""
-        return document(fit(catalog_of(view, self.settings.numa_nodes), view))
+        return document(fit(catalog_of(view), view))
 
     async def serve(self, node: NodePort) -> None:
         """Serve while this instance leads: there is one registrant of a name on a node.
@@ -82,7 +80,6 @@ def create(policy: Policy, patience: Patience = Patience()) -> KubeletBackend:  
             pod_resources=Path(policy.paths.pod_resources_socket),
             cdi=Path(policy.paths.cdi),
             register=told.register,
-            numa_nodes=frozenset(cpu_nodes(RealHost(policy.paths.host))),
             patience=patience,
         )
     )

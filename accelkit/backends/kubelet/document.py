@@ -56,9 +56,7 @@ def document(catalog: Catalog) -> Document:
     )
 
 
-def catalog_of(
-    view: View, numa_nodes: Collection[int], undescribed: Collection[DeviceId] = ()
-) -> Catalog:
+def catalog_of(view: View, undescribed: Collection[DeviceId] = ()) -> Catalog:
     """Say what every id of every resource stands for; nothing is left out for being too much.
 
     A device that somebody holds is listed for as long as the view has it: one that leaves the
@@ -67,7 +65,6 @@ def catalog_of(
 
     Args:
         view: What is offered and who holds it.
-        numa_nodes: Those that the host lists.
         undescribed: Devices whose names would mean nothing to the container runtime.
     """
     listed: dict[str, dict[str, Entry]] = {name: {} for name in _literal(view)}
@@ -86,9 +83,9 @@ def catalog_of(
             or ("its partitions are offered" if device_id in cut else "")
             or _strangers(device, terms, resource, held)
         )
-        for entry in _entries(device, terms, why, numa_nodes):
+        for entry in _entries(device, terms, why):
             listed.setdefault(resource, {}).setdefault(entry.wire.id, entry)
-    for resource, entry in _former(view, numa_nodes):
+    for resource, entry in _former(view):
         listed.setdefault(resource, {}).setdefault(entry.wire.id, entry)
     return FrozenMap((name, tuple(entries.values())) for name, entries in listed.items())
 
@@ -180,20 +177,18 @@ def _ids(device: Device, terms: Offer) -> Iterator[tuple[str | None, str]]:
         yield str(number), share_id(device.id.name, number)
 
 
-def _entries(
-    device: Device, terms: Offer, why: str, numa_nodes: Collection[int]
-) -> Iterator[Entry]:
+def _entries(device: Device, terms: Offer, why: str) -> Iterator[Entry]:
     for share, ident in _ids(device, terms):
-        wire = WireDevice(id=ident, healthy=not why, numa_nodes=_hint(device, numa_nodes))
+        wire = WireDevice(id=ident, healthy=not why, numa_nodes=_hint(device))
         yield Entry(wire=wire, device=device.id, share=share, terms=terms, why=why)
 
 
-def _hint(device: Device, numa_nodes: Collection[int]) -> tuple[int, ...]:
+def _hint(device: Device) -> tuple[int, ...]:
     node = device.locality.numa_node
-    return () if node is None or node not in numa_nodes else (node,)
+    return () if node is None else (node,)
 
 
-def _former(view: View, numa_nodes: Collection[int]) -> Iterator[tuple[str, Entry]]:
+def _former(view: View) -> Iterator[tuple[str, Entry]]:
     """What pods hold, by the name and id that they got it under."""
     for holding in view.holdings:
         device = view.devices.get(holding.device)
@@ -201,7 +196,7 @@ def _former(view: View, numa_nodes: Collection[int]) -> Iterator[tuple[str, Entr
             continue
         name = holding.device.name
         ident = name if holding.share is None else f"{name}::{holding.share}"
-        wire = WireDevice(id=ident, healthy=False, numa_nodes=_hint(device, numa_nodes))
+        wire = WireDevice(id=ident, healthy=False, numa_nodes=_hint(device))
         yield (
             holding.resource,
             Entry(

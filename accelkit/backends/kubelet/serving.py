@@ -105,7 +105,7 @@ class Term:
             undescribed = self._files.undescribed(view)
             if self._listed == (view, undescribed):
                 return
-            catalog = catalog_of(view, self._settings.numa_nodes, undescribed)
+            catalog = catalog_of(view, undescribed)
             self._tell(TOO_MANY, overflow(catalog))
             catalog = fit(catalog, view)
             all_listed = self._list(catalog, group)

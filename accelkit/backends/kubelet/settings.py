@@ -53,8 +53,6 @@ class Settings:
     """Socket that tells who holds what."""
     cdi: Path
     register: Register = Register.AUTO
-    numa_nodes: frozenset[int] = frozenset()
-    """Those that the host lists."""
     patience: Patience = Patience()
 
     @property

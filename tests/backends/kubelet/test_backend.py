@@ -77,6 +77,5 @@ def test_backend_finds_the_kubelet_where_the_policy_says(tmp_path: Path) -> None
         pod_resources=Path("/p.sock"),
         cdi=Path("/c"),
         register=Register.SOCKET,
-        numa_nodes=frozenset({0, 1}),
     )
     assert create(Policy()).settings.plugins == Path("/var/lib/kubelet/device-plugins")

@@ -163,7 +163,6 @@ def world(
     view: View,
     *,
     register: Register = Register.AUTO,
-    numa_nodes: Iterable[int] = (0, 1),
     patience: Patience = QUICK,
     leading: bool = True,
 ) -> World:
@@ -176,7 +175,6 @@ def world(
         pod_resources=kubelet / "pod-resources" / "kubelet.sock",
         cdi=root / "cdi",
         register=register,
-        numa_nodes=frozenset(numa_nodes),
         patience=patience,
     )
     return World(root, node, KubeletBackend(settings))
