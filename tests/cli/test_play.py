@@ -190,6 +190,7 @@ async def test_agent_that_refuses_its_policy_is_not_seen() -> None:
 async def test_agent_that_does_not_end_is_killed() -> None:
     async with stage() as made:
         await made.start_agent()
+        await made.told(lambda view: view.devices or None, "devices")  # signals are handled by now
         assert made.pid is not None
         os.kill(made.pid, signal.SIGSTOP)
 
