@@ -1,5 +1,6 @@
 """Who leads on this node: the instance that holds the lock. Not here: what a leader does."""
 
+import contextlib
 import fcntl
 import os
 import stat
@@ -74,8 +75,10 @@ class Lease:
             self.elsewhere = True
             os.close(file)
             return None
-        os.ftruncate(file, 0)
-        os.write(file, f"{os.getpid()}\n".encode())
+        # Whose it is, for people; a disk that is full keeps nobody from leading.
+        with contextlib.suppress(OSError):
+            os.ftruncate(file, 0)
+            os.write(file, f"{os.getpid()}\n".encode())
         return file
 
     def _same(self) -> bool:

@@ -1,6 +1,7 @@
 """`accelkit agent`: composes an agent of what is installed, and runs it. Not here: the agent."""
 
 import argparse
+import faulthandler
 import logging
 import os
 import socket
@@ -25,6 +26,8 @@ log = logging.getLogger(__name__)
 
 POLICY = Path("/etc/accelkit/policy.yaml")
 """Read without being asked for, if it is there."""
+LOAD_S = 30.0
+"""So long after its start a process that still loads plugins ends, and says where it hangs."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -34,7 +37,13 @@ def main(argv: Sequence[str]) -> int:
         ConfigError: A flag or the policy is wrong; nothing was started.
     """
     asked = _parser().parse_args(argv)
-    run(compose(asked.policy, asked.node, asked.host))
+    # A plugin that hangs would be waited for for ever; twice, and it is skipped.
+    faulthandler.dump_traceback_later(LOAD_S, exit=True)
+    try:
+        parts = compose(asked.policy, asked.node, asked.host)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+    run(parts)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import attrs
 
 from accelkit.core.errors import ConfigError, PluginError, SourceError
+from accelkit.core.foreign import in_words
 from accelkit.core.host import Host
 from accelkit.core.policy import Policy, VendorPolicy
 from accelkit.core.policy_check import options_of, policy_problems
@@ -71,14 +72,14 @@ def choose_vendors(policy: Policy, registry: Registry, host: Host) -> Chosen:
             continue
         try:
             vendors.append(kind(options_of(kind, block.options)))
-        except ConfigError:
+        except (ConfigError, KeyboardInterrupt):
             raise
-        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, SystemExit too
             failures.append(
                 LoadFailure(
                     plugin=name,
                     code=PluginError.code,
-                    reason=f"it cannot be made: {type(error).__name__}: {error}",
+                    reason=f"it cannot be made: {in_words(error)}",
                     remedy=f"report it to the author of the plugin for {name}",
                     traceback="".join(traceback.format_exception(error)),
                 )

@@ -8,7 +8,7 @@ import contextlib
 import fcntl
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -18,27 +18,36 @@ from accelkit.core.errors import ConfigError
 PREFIX = "loading-"
 
 
-def left_behind(run: Path) -> Mapping[str, Path]:
-    """What processes that are gone were loading, and the file that says so.
+def left_behind(run: Path) -> Mapping[str, Sequence[Path]]:
+    """What processes that are gone were loading, and the files that say so, one for each process.
 
     Breadcrumbs that name nothing are removed: their writer ended between two plugins.
     """
-    found: dict[str, Path] = {}
+    found: dict[str, list[Path]] = {}
     for path in sorted(run.glob(f"{PREFIX}*")):
         try:
             crumb = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
+        except OSError:  # gone since, or another user's
             continue
         try:
             if _lock(crumb):
                 text = os.read(crumb, 1000).decode(errors="replace").strip()
                 if text:
-                    found[text] = path
+                    found.setdefault(text, []).append(path)
                 else:
-                    path.unlink(missing_ok=True)
+                    forget([path])
+        except OSError:  # something else of that name
+            continue
         finally:
             os.close(crumb)
     return found
+
+
+def forget(crumbs: Iterable[Path]) -> None:
+    """Remove *crumbs*; one that cannot be removed stays."""
+    for path in crumbs:
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 @contextmanager
@@ -58,13 +67,15 @@ def breadcrumb(run: Path) -> Iterator[Callable[[str], None]]:
         ) from error
 
     def note(text: str) -> None:
-        os.ftruncate(crumb, 0)
-        os.pwrite(crumb, text.encode(), 0)
+        # A disk that is full keeps nobody from loading plugins.
+        with contextlib.suppress(OSError):
+            os.ftruncate(crumb, 0)
+            os.pwrite(crumb, text.encode(), 0)
 
     try:
         yield note
     finally:
-        path.unlink(missing_ok=True)
+        forget([path])
         os.close(crumb)
 
 

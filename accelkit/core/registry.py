@@ -1,7 +1,7 @@
 """Finding plugins and loading them one by one: one plugin's fault is one plugin's problem."""
 
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -12,9 +12,10 @@ import pluggy
 
 from accelkit.core import hooks
 from accelkit.core.backend import BackendFactory
-from accelkit.core.breadcrumbs import breadcrumb, left_behind
+from accelkit.core.breadcrumbs import breadcrumb, forget, left_behind
 from accelkit.core.contract import check_factory, check_vendor
 from accelkit.core.errors import PluginContractError, PluginError, PluginLoadError
+from accelkit.core.foreign import code_of, in_words, remedy_of, text_of
 from accelkit.core.host import Host
 from accelkit.core.pci import pci_functions
 from accelkit.core.values import FrozenMap, freeze
@@ -29,6 +30,9 @@ class Named(Protocol):
 
 
 T = TypeVar("T", bound=Named)
+
+MOST_ENDS = 2
+"""A plugin that ended so many processes one after the other is not loaded again."""
 
 
 @attrs.frozen(kw_only=True, field_transformer=freeze)
@@ -75,8 +79,9 @@ def load_plugins(
     """Load every installed plugin, in the order of their names.
 
     Args:
-        run_dir: Where breadcrumbs are kept, so that a plugin whose loading ended the process is
-            skipped next time, until it has another version or the node was booted; None: nowhere.
+        run_dir: Where breadcrumbs are kept, so that a plugin whose loading ended the process twice
+            in a row is skipped, until it has another version or the node was booted; None: nowhere.
+            Once may be chance: whoever is killed is loading something.
         points: Instead of the installed entry points.
 
     Raises:
@@ -90,13 +95,16 @@ def load_plugins(
     with nullcontext(_no_note) if run is None else breadcrumb(run) as note:
         for point in ordered:
             label = f"{point.name} {_version(point)}".strip()
-            if label in ended:
-                loading.fail(point.name, _ended(ended[label]))
+            crumbs = ended.get(label, ())
+            if len(crumbs) >= MOST_ENDS:
+                loading.fail(point.name, _ended(crumbs[0]))
                 continue
-            _forget(point.name, ended)
             note(label)
             loading.load(point)
             note("")
+            for other, path in ended.items():
+                if other.partition(" ")[0] == point.name:
+                    forget(path)
     return loading.registry()
 
 
@@ -115,16 +123,9 @@ def _version(point: EntryPoint) -> str:
 
 def _ended(path: Path) -> PluginLoadError:
     return PluginLoadError(
-        "loading it ended the process, so it is skipped",
+        f"loading it ended the process {MOST_ENDS} times, so it is skipped",
         remedy=f"upgrade the plugin, or remove {path} to try it again",
     )
-
-
-def _forget(name: str, ended: Mapping[str, Path]) -> None:
-    """Another version of a plugin is another plugin."""
-    for label, path in ended.items():
-        if label.partition(" ")[0] == name:
-            path.unlink(missing_ok=True)
 
 
 class _Loading:
@@ -192,9 +193,9 @@ class _Loading:
         self.failures.append(
             LoadFailure(
                 plugin=plugin,
-                code=error.code if isinstance(error, PluginError) else PluginLoadError.code,
-                reason=str(error) if known else f"{type(error).__name__}: {error}",
-                remedy=error.remedy if isinstance(error, PluginError) else "",
+                code=code_of(error) if known else PluginLoadError.code,
+                reason=text_of(error) if known else in_words(error),
+                remedy=remedy_of(error) if known else "",
                 traceback="" if known else "".join(traceback.format_exception(error)),
             )
         )

@@ -1,3 +1,4 @@
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -57,6 +58,19 @@ def test_nobody_leads_where_the_directory_cannot_be_made(tmp_path: Path) -> None
 
     assert not lease.check()
     assert not lease.elsewhere
+
+
+def test_full_disk_keeps_nobody_from_leading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen: the agent ended when it was to write into its lock."""
+
+    def full(*_args: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+
+    assert Lease(tmp_path).check()
 
 
 def test_lock_is_not_inherited_by_programs_that_are_started(tmp_path: Path) -> None:

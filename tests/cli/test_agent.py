@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -220,3 +221,42 @@ def test_agent_outlives_a_signal_that_comes_while_it_is_loaded(tmp_path: Path, n
     )
 
     assert done.returncode == 2
+
+
+HANGS = """
+import time
+time.sleep(600)
+"""
+
+
+def test_plugin_that_hangs_while_it_is_loaded_is_skipped_after_two_tries(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    machine(tmp_path)
+    (tmp_path / "hangs.py").write_text(HANGS)
+    (tmp_path / "hangs-1.dist-info").mkdir()
+    (tmp_path / "hangs-1.dist-info" / "METADATA").write_text("Name: hangs\nVersion: 1\n")
+    (tmp_path / "hangs-1.dist-info" / "entry_points.txt").write_text("[accelkit]\na = hangs\n")
+    quick = (
+        "import accelkit.cli.agent as agent\n"
+        "agent.LOAD_S = 1.0\n"
+        "agent.run = lambda parts: print(parts.load_failures[0].reason)\n"
+    )
+
+    def started() -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [
+                *(sys.executable, "-c", quick + RUN, "agent", "--policy", str(file)),
+                *("--host", str(tmp_path / "machine")),
+            ],
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_S,
+        )
+
+    first, second, third = started(), started(), started()
+
+    assert (first.returncode, second.returncode, third.returncode) == (1, 1, 0)
+    assert 'hangs.py", line 3' in first.stderr
+    assert third.stdout == "loading it ended the process 2 times, so it is skipped\n"

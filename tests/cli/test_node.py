@@ -40,6 +40,14 @@ class Unmakable(Toy):
         raise ZeroDivisionError("no")
 
 
+class Leaving(Toy):
+    name = "leaving"
+
+    def __init__(self, options: object) -> None:
+        super().__init__(options)
+        raise SystemExit(0)
+
+
 class Elsewhere(Toy):
     name = "elsewhere"
     hardware: ClassVar[tuple[PciMatch, ...]] = (PciMatch(vendor=0x1234),)
@@ -84,6 +92,15 @@ async def test_plugins_that_are_not_used_are_problems(tmp_path: Path) -> None:
         "install it",
         "report it to the author of the plugin for unmakable",
     ]
+
+
+def test_vendor_that_ends_the_process_when_it_is_made_is_not_used() -> None:
+    registry = Registry(vendors=FrozenMap({"leaving": Leaving, "toy": Toy}))
+
+    chosen = choose_vendors(Policy(), registry, RealHost())
+
+    assert [vendor.name for vendor in chosen.vendors] == ["toy"]
+    assert [f.reason for f in chosen.failures] == ["it cannot be made: SystemExit: 0"]
 
 
 async def test_only_vendors_that_the_policy_names_are_asked(tmp_path: Path) -> None:

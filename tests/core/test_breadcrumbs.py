@@ -1,12 +1,14 @@
 """Which plugin was being loaded when a process ended."""
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from accelkit.core.breadcrumbs import breadcrumb, left_behind
+from accelkit.core.breadcrumbs import breadcrumb, forget, left_behind
 from accelkit.core.errors import ConfigError
 
 DIES = """
@@ -38,8 +40,8 @@ def test_nothing_is_left_where_loading_went_well(tmp_path: Path) -> None:
 def test_process_that_ended_left_the_name_of_what_it_loaded(tmp_path: Path) -> None:
     die_loading(tmp_path, "a-long-name 1.0", "acme 1.0")
 
-    assert left_behind(tmp_path) == {"acme 1.0": tmp_path / "loading-0"}
-    assert left_behind(tmp_path) == {"acme 1.0": tmp_path / "loading-0"}
+    assert left_behind(tmp_path) == {"acme 1.0": [tmp_path / "loading-0"]}
+    assert left_behind(tmp_path) == {"acme 1.0": [tmp_path / "loading-0"]}
 
 
 def test_process_that_ended_between_two_plugins_accuses_nobody(tmp_path: Path) -> None:
@@ -66,7 +68,38 @@ def test_breadcrumbs_of_the_dead_are_kept_beside_new_ones(tmp_path: Path) -> Non
         names = sorted(p.name for p in tmp_path.iterdir())
 
     assert names == ["loading-0", "loading-1", "loading-2"]
-    assert left_behind(tmp_path) == {"acme 1.0": tmp_path / "loading-0"}
+    assert left_behind(tmp_path) == {"acme 1.0": [tmp_path / "loading-0"]}
+
+
+def test_every_process_that_ended_has_its_own_file(tmp_path: Path) -> None:
+    die_loading(tmp_path, "acme 1.0")
+    die_loading(tmp_path, "acme 1.0")
+
+    found = left_behind(tmp_path)
+    forget(found["acme 1.0"])
+
+    assert found == {"acme 1.0": [tmp_path / "loading-0", tmp_path / "loading-1"]}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_full_disk_keeps_nobody_from_loading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_args: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+
+    with breadcrumb(tmp_path) as note:
+        note("acme 1.0")
+
+        assert [p.read_text() for p in tmp_path.iterdir()] == [""]
+
+
+def test_directory_that_is_called_like_a_breadcrumb_accuses_nobody(tmp_path: Path) -> None:
+    (tmp_path / "loading-0").mkdir()
+
+    assert left_behind(tmp_path) == {}
 
 
 def test_breadcrumb_is_dropped_when_loading_is_interrupted(tmp_path: Path) -> None:

@@ -245,7 +245,7 @@ def load_elsewhere(plugins: Plugins, run: Path) -> subprocess.CompletedProcess[s
     )
 
 
-def test_plugin_that_ends_the_process_is_skipped_next_time(
+def test_plugin_that_ends_the_process_twice_is_skipped_next_time(
     plugins: Plugins, tmp_path: Path
 ) -> None:
     """AG23."""
@@ -255,17 +255,35 @@ def test_plugin_that_ends_the_process_is_skipped_next_time(
 
     first = load_elsewhere(plugins, run)
     second = load_elsewhere(plugins, run)
+    third = load_elsewhere(plugins, run)
 
     assert (first.returncode, first.stdout) == (7, "")
-    assert (second.returncode, second.stdout) == (0, "acme deadly\n")
+    assert (second.returncode, second.stdout) == (7, "")
+    assert (third.returncode, third.stdout) == (0, "acme deadly\n")
     assert failures(plugins, run) == [
-        ("deadly", "plugin-load", "loading it ended the process, so it is skipped")
+        ("deadly", "plugin-load", "loading it ended the process 2 times, so it is skipped")
     ]
-    assert [p.name for p in run.iterdir()] == ["loading-0"]
+    assert sorted(p.name for p in run.iterdir()) == ["loading-0", "loading-1"]
+
+
+def test_plugin_that_was_loaded_by_a_process_that_was_killed_is_loaded_again(
+    plugins: Plugins, tmp_path: Path
+) -> None:
+    """Seen: a kill -9 in the first half second cost a plugin until the node was booted."""
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "loading-0").write_text("acme")
+    plugins.add("acme", VENDOR.format(name="acme"))
+
+    registry = load_plugins(str(run), plugins.points)
+
+    assert (list(registry.vendors), registry.failures) == (["acme"], ())
+    assert list(run.iterdir()) == []
 
 
 def test_skipped_plugin_says_how_to_try_it_again(plugins: Plugins, tmp_path: Path) -> None:
     plugins.add("deadly", "import os; os._exit(7)")
+    load_elsewhere(plugins, tmp_path)
     load_elsewhere(plugins, tmp_path)
 
     (failure,) = load_plugins(str(tmp_path), plugins.points).failures
