@@ -126,7 +126,7 @@ def viewed(read: Read, domains: Mapping[str, str], previous: View | None) -> Vie
 def listed(view: View, before: Mapping[str, Plugin]) -> dict[str, Plugin]:
     """Publish *view* as the backend does."""
     plugins = {}
-    for resource, entries in fit(catalog_of(view, (0, 1)), view).items():
+    for resource, entries in fit(catalog_of(view), view).items():
         node = NodePortDouble(paths=Paths(), view=view)
         plugin = before.get(resource) or Plugin(resource, node, lambda _i, _e: True, allocate_s=2)
         plugin.publish(entries)
@@ -136,5 +136,5 @@ def listed(view: View, before: Mapping[str, Plugin]) -> dict[str, Plugin]:
 
 def considered(view: View) -> None:
     """Find out how to choose among what is listed."""
-    for entries in catalog_of(view, (0, 1)).values():
+    for entries in catalog_of(view).values():
         preference_of(view, entries, None)
