@@ -1,9 +1,10 @@
 """What a check over sockets works with: a driver and a simulated kubelet. Not L1."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from pathlib import Path
+from typing import TypeVar
 
 import grpc.aio
 
@@ -15,10 +16,12 @@ from accelkit.conformance.bench import Scope
 from accelkit.conformance.model import Unanswered
 from accelkit.conformance.sims.events import Listed, ListedDevice, Refused, Registered
 from accelkit.conformance.sims.kubelet import KubeletSim
-from accelkit.conformance.sims.tasks import loop_in_thread
+from accelkit.conformance.sims.tasks import do
 from accelkit.conformance.sims.timing import Timing
 from accelkit.conformance.subjects import Driver, DriverSubject, PluginSubject, Subject
 from accelkit.core.model import Device
+
+T = TypeVar("T")
 
 FIRST_S = 30.0
 """Until a driver that was started has sent its list."""
@@ -42,11 +45,12 @@ class SocketBench(Scope):
         )
         fixed = subject.directory if isinstance(subject, DriverSubject) else None
         self.root: Path = fixed or self.directory() / "k"
-        self._loop = loop_in_thread(120.0)
-        self.do = self._loop.__enter__()
-        self.later(lambda: self._loop.__exit__(None, None, None))
         self.later(self.driver.kill)
         self._sim: KubeletSim | None = None
+
+    def do(self, coroutine: Coroutine[object, object, T]) -> T:
+        """Run *coroutine* beside the kubelet, and return what it returned."""
+        return do(coroutine, self.patience(60.0) + 60.0)
 
     # The two of them.
 

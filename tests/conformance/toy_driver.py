@@ -15,7 +15,7 @@ from accelkit.backends.wire.messages import registration as reg
 from accelkit.backends.wire.serve import Server, bind, dial, fresh_path
 from accelkit.backends.wire.status import StatusError
 from accelkit.conformance.model import Feature
-from accelkit.conformance.sims.tasks import loop_in_thread
+from accelkit.conformance.sims.tasks import do
 from accelkit.core.model import Device, DeviceId, Locality
 from accelkit.core.telemetry import METRICS, MetricType
 
@@ -52,9 +52,9 @@ class Toy:
         self.streams = 0
         self.had_stream = False
         self.ready = False
+        self.ending = False
         self._version = 0
         self._news: asyncio.Condition | None = None
-        self._loop = contextlib.ExitStack()
         self._task: asyncio.Task[None] | None = None
         self.kubelet = Path()
 
@@ -66,20 +66,22 @@ class Toy:
         (self.cdi / "acme.json").write_text(
             json.dumps({"kind": "acme.test/npu", "devices": [{"name": i} for i in self.ids()]})
         )
-        self._do = self._loop.enter_context(loop_in_thread())
-        self._do(self._begin())
+        do(self._begin())
 
     async def _begin(self) -> None:
+        self.ending = False
         self._news = asyncio.Condition()
         self._task = asyncio.create_task(self.serve())
 
     def kill(self) -> None:
         if self._task is not None:
-            self._do(self._end(self._task))
+            do(self._end(self._task))
             self._task = None
-        self._loop.close()
 
     async def _end(self, task: "asyncio.Task[None]") -> None:
+        # Said twice: up to Python 3.11 asyncio.wait_for, which gRPC uses to stop a server,
+        # swallows a cancellation that comes with its result (python/cpython#86296).
+        self.ending = True
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
@@ -91,10 +93,10 @@ class Toy:
         self.start(self.kubelet)
 
     def break_device(self) -> None:
-        self._do(self._change({self.ids()[1]}))
+        do(self._change({self.ids()[1]}))
 
     def mend_device(self) -> None:
-        self._do(self._change(set()))
+        do(self._change(set()))
 
     def withdraw_device(self) -> None:
         self.break_device()
@@ -168,7 +170,7 @@ class Toy:
 
     async def serve(self) -> None:
         """Serve at one socket after another: a new one when that is gone or a stream ended."""
-        while True:
+        while not self.ending:
             while not (self.kubelet / self.folder).is_dir():  # noqa: ASYNC110 - nobody tells it
                 await asyncio.sleep(_LOOK_S)
             self.had_stream = False

@@ -1,10 +1,10 @@
-"""Ending tasks, and having the loop of a simulation in a thread of its own."""
+"""Ending tasks, and running them from code that is not asynchronous. Not here: any task."""
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from collections.abc import Coroutine
+from functools import cache
+from typing import TypeVar
 
 _T = TypeVar("_T")
 
@@ -22,31 +22,27 @@ async def cancel(*tasks: "asyncio.Task[None]") -> None:
             raise result
 
 
-class Do(Protocol):
-    """Runs a coroutine in the other thread and returns what it returned."""
+@cache
+def shared_loop() -> asyncio.AbstractEventLoop:
+    """The loop of all checks of this process, in a thread that ends with the process.
 
-    def __call__(self, coroutine: Coroutine[object, object, _T], /) -> _T: ...
-
-
-@contextmanager
-def loop_in_thread(patience_s: float = 60.0) -> Iterator[Do]:
-    """Run an event loop in a thread, for callers that are not asynchronous.
-
-    ``with loop_in_thread() as do: do(sim.start()); do(sim.admit(...)); do(sim.kill())``
-
-    Args:
-        patience_s: How long one coroutine may take.
+    One for all, so that none is closed while gRPC, which serves every loop of a process from one
+    queue, still has something for it.
     """
     loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="simulation", daemon=True)
-    thread.start()
+    threading.Thread(target=loop.run_forever, name="simulations", daemon=True).start()
+    return loop
 
-    def do(coroutine: Coroutine[object, object, _T], /) -> _T:
-        return asyncio.run_coroutine_threadsafe(coroutine, loop).result(patience_s)
 
+def do(coroutine: Coroutine[object, object, _T], patience_s: float = 60.0) -> _T:
+    """Run *coroutine* in the shared loop, and return what it returned.
+
+    Raises:
+        TimeoutError: It took longer than *patience_s*; it is cancelled then.
+    """
+    coming = asyncio.run_coroutine_threadsafe(coroutine, shared_loop())
     try:
-        yield do
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+        return coming.result(patience_s)
+    except TimeoutError:
+        coming.cancel()
+        raise
