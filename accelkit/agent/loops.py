@@ -47,11 +47,11 @@ async def listen(knowledge: Knowledge, source: Source, clock: Clock) -> None:
         try:
             events = await source.listen()
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything
-            source.failed("listen", error)
+            source.hears(error)
             await clock.sleep(pause)
             pause = min(pause * 2, longest)
             continue
-        source.worked("listen")
+        source.hears()
         pause = shortest
         if events:
             knowledge.hear(source.name, events)

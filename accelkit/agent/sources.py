@@ -107,16 +107,18 @@ class Source:
         """How its *devices* are; never raises."""
         ours = tuple(device for device in devices if device.id.vendor == self.name)
         try:
-            return await self.lanes.read(
+            found = await self.lanes.read(
                 "conditions",
                 partial(reading.read_conditions, self.vendor, self._host, ours, evidence),
             )
+            return attrs.evolve(found, unheard=self.unheard)
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything
             problem = self._problem(None, error)
             return reading.HealthReading(
                 vendor=self.name,
                 failed=FrozenMap((device.id, problem) for device in ours),
                 problems=(problem,),
+                unheard=self.unheard,
             )
 
     async def make_edits(self, wanted: Offered, report: VendorReport) -> None:
@@ -216,13 +218,20 @@ class Source:
             self._note(("signals", ""), error)
             return None
 
-    def failed(self, what: str, error: Exception) -> None:
-        """Note that *what* did not work."""
-        self._note((what, ""), error)
+    @property
+    def unheard(self) -> bool:
+        """Whether the last listen call failed."""
+        return ("listen", "") in self.problems
 
-    def worked(self, what: str) -> None:
-        """Take back that *what* did not work."""
-        self.problems.pop((what, ""), None)
+    def hears(self, error: Exception | None = None) -> None:
+        """Note how the last listen call ended; its devices are as unknown as its events."""
+        before = self.unheard
+        if error is None:
+            self.problems.pop(("listen", ""), None)
+        else:
+            self._note(("listen", ""), error)
+        if self.unheard != before:
+            self.health.ring()
 
     def close(self) -> None:
         """Let the vendor drop its sessions, and threads end; nobody waits for either."""

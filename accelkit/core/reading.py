@@ -84,6 +84,8 @@ class HealthReading:
     """Devices that could not be asked, and why."""
     problems: tuple[Problem, ...] = ()
     """Of the vendor as a whole."""
+    unheard: bool = False
+    """Its events cannot be heard, so that what it says of its devices may not be all."""
 
 
 def read_inventory(vendor: Vendor, host: Host) -> VendorReport:

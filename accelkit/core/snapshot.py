@@ -60,7 +60,8 @@ def assemble(
         node: Its name.
         reports: The latest of each vendor; a vendor without one is no longer asked.
         readings: The latest of each vendor. A device that its vendor could not be asked about is
-            stale, too: its facts are new, its conditions the last ones.
+            stale, too: its facts are new, its conditions the last ones. So is every device of a
+            vendor whose events cannot be heard.
         previous: The last snapshot of this node; None: there was none.
         held: Devices that somebody holds.
         now: When the last report came.
@@ -285,6 +286,7 @@ def _told(device: Device, earlier: Device | None, reading: HealthReading) -> Dev
     told = reading.conditions.get(device.id)
     if told is None:
         told = tuple(c for c in earlier.conditions if c.code not in _OWN) if earlier else ()
+    if device.id not in reading.conditions or reading.unheard:
         standing = Standing.STALE if standing is Standing.PRESENT else standing
     own = {c.code for c in conditions}
     return attrs.evolve(

@@ -1,4 +1,5 @@
 # ruff: noqa: ARG002 - toys need little of what they are told
+from collections.abc import Iterable
 from pathlib import Path
 
 import attrs
@@ -9,7 +10,7 @@ from accelkit.agent.agent import Agent
 from accelkit.core.errors import SourceError
 from accelkit.core.host import Host
 from accelkit.core.model import Device, Event, Holder, Holding
-from accelkit.core.policy import Policy
+from accelkit.core.policy import HealthPolicy, Policy, Seconds
 from accelkit.core.values import HolderKind
 from accelkit.core.vendor import Signals, SupportsHolders
 from tests.agent.toys import (
@@ -58,6 +59,37 @@ async def test_listening_that_fails_is_a_problem_and_goes_on(
         await until(lambda: codes_of(agent) == set())
 
 
+async def test_devices_of_a_vendor_that_is_not_heard_are_unknown_and_overdue_after_grace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was heard before stays; others of the same vendor are UNKNOWN, never UNHEALTHY."""
+    monkeypatch.setattr(loops, "LISTEN_PAUSES_S", (0.01, 0.02))
+
+    class Deaf(Listening):
+        deaf = False
+
+        def listen(self, host: Host, timeout_s: float) -> Iterable[Event]:
+            if self.deaf:
+                raise SourceError("the session is lost")
+            return super().listen(host, timeout_s)
+
+    vendor = Deaf()
+    wanted = attrs.evolve(policy(tmp_path), health=HealthPolicy(grace_for_unknown=Seconds(0.1)))
+    async with running(parts(tmp_path, vendor, wanted=wanted)) as agent:
+        vendor.tell(Event(subject="a", code="xid-79", source="library"))
+        await until(lambda: health_of(agent).get("listening/a") == "UNHEALTHY")
+        vendor.deaf = True
+        b = device("listening", "b")
+        await until(lambda: view_of(agent).verdicts[b].overdue)
+
+        assert health_of(agent) == {"listening/a": "UNHEALTHY", "listening/b": "UNKNOWN"}
+        assert codes_of(agent) == {"source-failed"}
+
+        vendor.deaf = False
+        await until(lambda: health_of(agent)["listening/b"] == "HEALTHY")
+        assert codes_of(agent) == set()
+
+
 async def test_rubbish_that_listening_brings_is_a_problem_of_the_plugin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,7 +102,7 @@ async def test_rubbish_that_listening_brings_is_a_problem_of_the_plugin(
     async with running(parts(tmp_path, Babbling())) as agent:
         await until(lambda: "plugin-contract" in codes_of(agent))
 
-        assert health_of(agent).get("listening/a") in {None, "HEALTHY"}
+        assert "UNHEALTHY" not in health_of(agent).values()
 
 
 async def test_files_that_come_and_go_wake_the_reader(

@@ -281,6 +281,15 @@ def test_a_stale_device_can_still_be_asked_about() -> None:
     assert after.devices == (gpu("a", standing=Standing.STALE, conditions=(info(),)),)
 
 
+def test_devices_of_a_vendor_that_cannot_be_heard_are_stale_with_new_conditions() -> None:
+    before = seen(report(gpu("a")), readings=[reading(gpu("a"))])
+    unheard = attrs.evolve(reading(gpu("a"), a=info()), unheard=True)
+
+    after = seen(report(gpu("a")), readings=[unheard], previous=before)
+
+    assert after.devices == (gpu("a", standing=Standing.STALE, conditions=(info(),)),)
+
+
 def test_a_missing_file_is_a_condition_beside_the_vendors_own() -> None:
     missing = fatal("node-missing")
     device = gpu("a", conditions=(missing,))

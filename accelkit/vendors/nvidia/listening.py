@@ -54,7 +54,9 @@ class Ear:
         return self._events is not None
 
     def _register(self, nvml: Nvml, gpus: int) -> None:
-        events = nvml.ask("nvmlEventSetCreate")
+        events = nvml.maybe("nvmlEventSetCreate")
+        if events is None:
+            return  # a platform without events: nobody will be heard, and nothing is wrong
         listening = sum(_register_one(nvml, index, events) for index in range(gpus))
         if listening:
             self._events = events

@@ -92,6 +92,14 @@ def test_event_of_an_instance_that_is_gone_is_told_of_the_gpu(bench: Make) -> No
     assert [e.subject for e in made.listen()] == [device.handle]
 
 
+def test_platform_without_events_is_no_error(bench: Make) -> None:
+    """All of its devices would be unknown for ever."""
+    made = bench("h100", 1)
+    made.fail("nvmlEventSetCreate", "error 3")
+
+    assert made.listen() == []
+
+
 def test_failed_wait_is_raised_and_the_next_call_registers_again(bench: Make) -> None:
     """Seen elsewhere: a failing wait marked all devices unhealthy in an endless loop."""
     made = bench("h100", 1)
