@@ -14,6 +14,7 @@ log = logging.getLogger(__name__)
 HEAD_LIMIT = 8192
 """Bytes of a request line with its headers."""
 CONNECTIONS = 64
+"""At once; for one more the oldest is ended."""
 IDLE_S = 30.0
 SEND_S = 30.0
 REASONS = {
@@ -58,7 +59,8 @@ class HttpServer:
 
     def __init__(self, route: Route) -> None:
         self._route = route
-        self._open: set[asyncio.Task[None]] = set()
+        self._open: dict[asyncio.Task[None], None] = {}
+        """Connections, the oldest first."""
         self._server: asyncio.Server | None = None
         self._path: Path | None = None
         self._inode: int | None = None
@@ -91,9 +93,14 @@ class HttpServer:
         self._server = await asyncio.start_unix_server(
             self._serve, fresh, limit=HEAD_LIMIT, start_serving=False
         )
-        fresh.chmod(0o600)
-        self._inode = fresh.stat().st_ino
-        fresh.rename(path)
+        try:
+            fresh.chmod(0o600)
+            self._inode = fresh.stat().st_ino
+            fresh.rename(path)
+        except OSError:
+            self._server.close()
+            fresh.unlink(missing_ok=True)
+            raise
         self._path = path
         await self._server.start_serving()
 
@@ -118,18 +125,23 @@ class HttpServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        crowded = len(self._open) >= CONNECTIONS
-        self._open.add(task)
+        if len(self._open) >= CONNECTIONS:
+            # Whoever keeps connections for long keeps nobody else, such as a probe, from asking.
+            oldest = next(iter(self._open))
+            del self._open[oldest]
+            oldest.cancel()
+        self._open[task] = None
         try:
-            if crowded:
-                await _send(writer, Response.of(503, "too many connections"), keep=False)
-            else:
-                await self._converse(reader, writer)
-        except (OSError, TimeoutError, asyncio.CancelledError):
-            return  # the peer is gone, or we are; a cancelled task would be logged as an error
-        finally:
-            self._open.discard(task)
+            await self._converse(reader, writer)
             writer.close()
+            async with asyncio.timeout(SEND_S):
+                await writer.wait_closed()
+        except (OSError, TimeoutError, asyncio.CancelledError):
+            # The peer is gone or does not read, or we end: closing would wait for it for ever.
+            # A cancelled task would be logged as an error.
+            writer.transport.abort()
+        finally:
+            self._open.pop(task, None)
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         keep = True

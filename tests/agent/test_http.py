@@ -8,7 +8,7 @@ import pytest
 
 from accelkit.agent import http
 from accelkit.agent.http import HttpServer, Response, address
-from tests.agent.toys import PATIENCE_S, get
+from tests.agent.toys import PATIENCE_S, get, until
 
 
 def route(path: str) -> Response | None:
@@ -113,17 +113,51 @@ async def test_idle_connection_is_told_and_closed(monkeypatch: pytest.MonkeyPatc
     assert answer.startswith(b"HTTP/1.1 408 ")
 
 
-async def test_connections_beyond_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "CONNECTIONS", 1)
+async def test_oldest_connection_gives_way_beyond_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Seen: so many slow requests kept probes out, for which a kubelet ends the agent."""
+    monkeypatch.setattr(http, "CONNECTIONS", 2)
     async with serving() as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(b"GET /there HTTP/1.1\r\n\r\n")
-        await reader.readuntil(b"/there\n")
-        refused = await talk(port, b"")
-        writer.close()
-        await writer.wait_closed()
+        writer.write(b"GET /there HTTP/1.1\r\nSlow: ")
+        newer, other = await asyncio.open_connection("127.0.0.1", port)
+        other.write(b"GET /there HTTP/1.1\r\n\r\n")
+        await newer.readuntil(b"/there\n")
 
-    assert refused.startswith(b"HTTP/1.1 503 ")
+        status, _ = await get(port, "/there")
+
+        assert (status, await reader.read()) == (200, b"")
+        other.write(b"GET /there HTTP/1.1\r\n\r\n")
+        assert b"200 OK" in await newer.readuntil(b"/there\n")
+        for one in (writer, other):
+            one.close()
+
+
+async def test_peer_that_does_not_read_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "SEND_S", 0.01)
+    asked = asyncio.Event()
+
+    def much(_path: str) -> Response:
+        asked.set()
+        return Response(200, bytes(2**24))
+
+    server = HttpServer(much)
+    port = await server.listen("127.0.0.1", 0)
+    deaf = socket.create_connection(("127.0.0.1", port))
+    deaf.sendall(b"GET / HTTP/1.1\r\n\r\n")
+    await asked.wait()
+
+    await until(lambda: not server._open)
+
+    deaf.settimeout(PATIENCE_S)
+    got = 0
+    with contextlib.suppress(ConnectionError):
+        while part := deaf.recv(2**16):
+            got += len(part)
+    assert got < 2**24
+    deaf.close()
+    await server.close()
 
 
 async def test_peer_that_vanishes_hurts_nobody() -> None:
@@ -187,6 +221,19 @@ async def test_socket_that_another_server_has_bound_since_is_left_alone(tmp_path
 
     assert (await get(path, "/there"))[0] == 200
     await second.close()
+
+
+async def test_socket_that_cannot_have_its_name_leaves_nothing(tmp_path: Path) -> None:
+    """Seen: a new file every half second."""
+    path = tmp_path / "agent.sock"
+    path.mkdir()
+    server = HttpServer(route)
+
+    with pytest.raises(IsADirectoryError):
+        await server.listen_unix(path)
+
+    assert names(tmp_path) == ["agent.sock"]
+    await server.close()
 
 
 async def test_server_without_a_socket_closes_quietly() -> None:
