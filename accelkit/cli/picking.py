@@ -4,25 +4,19 @@ Not here: how devices are chosen.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import combinations
-from math import comb
 
 import attrs
 
 from accelkit.backends.kubelet.document import Catalog, Entry, catalog_of, fit
 from accelkit.backends.kubelet.preferred import Preference, preference_of
+from accelkit.cli.deciding import Decision, decision
 from accelkit.cli.finding import find
 from accelkit.core.errors import ConfigError, DeviceUnavailable, UnknownDevice
 from accelkit.core.model import DeviceId
-from accelkit.core.preference import Choice, closeness, prefer
+from accelkit.core.preference import Choice, prefer
 from accelkit.core.topology import unit_of
 from accelkit.core.values import FrozenMap, freeze
 from accelkit.core.view import View
-
-MOST_SETS = 20_000
-"""Up to so many other sets are looked at one by one."""
-SHOWN = 3
-"""Alternatives."""
 
 
 @attrs.frozen(kw_only=True, field_transformer=freeze)
@@ -34,17 +28,6 @@ class Wish:
     """None: the only one."""
     taken: tuple[str, ...] = ()
     must: tuple[str, ...] = ()
-
-
-@attrs.frozen(kw_only=True, field_transformer=freeze)
-class Alternative:
-    """Another set, and what it would lose."""
-
-    ids: tuple[str, ...]
-    loses: int
-    """Closeness that the choice has more than this set."""
-    rest_loses: int
-    """Closeness that is left to others by the choice and not by this set."""
 
 
 @attrs.frozen(kw_only=True, field_transformer=freeze)
@@ -72,12 +55,8 @@ class Pick:
     """Of the best set of the same size among what is left; None: it does not suffice."""
     unavailable: FrozenMap[str, str]
     """Ids of the resource that are not to be had, and why."""
-    others: int
-    """How many other sets there were."""
-    compared: bool
-    """Whether they were few enough to look at each."""
-    alternatives: tuple[Alternative, ...]
-    """The best of them that may be used, one for each loss."""
+    decision: Decision
+    """Why these."""
 
 
 def pick(view: View, wish: Wish) -> Pick:
@@ -117,7 +96,6 @@ def _answered(
     size: int,
 ) -> Pick:
     choice = _asked(preference, free, must, size)
-    others, alternatives = _alternatives(preference, free, must, choice)
     left = tuple(name for name in free if name not in choice.ids)
     again = _asked(preference, left, (), size) if len(left) >= size else None
     return Pick(
@@ -135,9 +113,7 @@ def _answered(
         left_closeness=choice.rest,
         next_closeness=None if again is None else again.closeness,
         unavailable=FrozenMap((entry.wire.id, entry.why) for entry in entries if entry.why),
-        others=others,
-        compared=others <= MOST_SETS,
-        alternatives=alternatives,
+        decision=decision(preference, free, must, choice),
     )
 
 
@@ -182,43 +158,5 @@ def _asked(
     return prefer(topology, free, must, size, unit=unit, legal=legal)
 
 
-def _alternatives(
-    preference: Preference, free: Collection[str], must: Collection[str], choice: Choice
-) -> tuple[int, tuple[Alternative, ...]]:
-    """How many other sets there were, and the best of each loss."""
-    topology = preference.topology
-    open_to_all = sorted({*free} - {*must}, key=lambda name: topology.rank[name])
-    wanted = len(choice.ids) - len(must)
-    number = comb(len(open_to_all), wanted) - 1
-    if not 0 < number <= MOST_SETS:
-        return number, ()
-    unit = unit_of(preference.view, preference.offer, [*free, *must])
-    everything = _mask(preference, {*free, *must})
-    chosen = _mask(preference, choice.ids)
-    allowed = _allowed(preference, choice)
-    best: dict[tuple[int, int], Alternative] = {}
-    for some in combinations(open_to_all, wanted):
-        mask = _mask(preference, (*some, *must))
-        if mask == chosen or (allowed is not None and mask not in allowed):
-            continue
-        loses = choice.closeness - closeness(topology, mask, unit=unit)
-        rest = choice.rest - closeness(topology, everything & ~mask)
-        if (loses, rest) not in best:
-            ids = tuple(sorted((*some, *must), key=lambda name: topology.rank[name]))
-            best[loses, rest] = Alternative(ids=ids, loses=loses, rest_loses=rest)
-    return number, tuple(best[key] for key in sorted(best)[:SHOWN])
-
-
 def _is_law(preference: Preference) -> bool:
     return preference.legal is not None and preference.legal.hard
-
-
-def _allowed(preference: Preference, choice: Choice) -> Collection[int] | None:
-    """Sets that come into question beside *choice*; None: all."""
-    if preference.legal is None or not (choice.legal or preference.legal.hard):
-        return None
-    return preference.legal.at(len(choice.ids))
-
-
-def _mask(preference: Preference, ids: Collection[str]) -> int:
-    return sum(1 << preference.topology.rank[name] for name in ids)

@@ -13,7 +13,7 @@ import attrs
 
 from accelkit.cli.play_acts import GPU, OFFERED, SHARE, admitted, allocatable, lose, restore
 from accelkit.cli.play_stage import GPUS, RELEASE, SMALL, NotSeen, Stage
-from accelkit.cli.play_words import given, kinds, short, why
+from accelkit.cli.play_words import choice, given, kinds, short
 from accelkit.cli.showing import counted
 from accelkit.conformance.sims import events
 from accelkit.conformance.sims.pods import Phase
@@ -125,7 +125,7 @@ async def _four(stage: Stage) -> AsyncIterator[Line]:
     yield Line(
         "pod", f"train asked for 4 {GPU}, has them after {_ms(begun, got.at)}:", (names,), at=got.at
     )
-    yield Line("why", *why(view, asked[-1].available, pod.ids()))
+    yield Line("why", *choice(view, GPU, asked[-1].available, pod.ids()))
     yield Line("container", "train/main was given:", given(got.answer))
 
 

@@ -4,14 +4,14 @@ Not here: the story.
 """
 
 from collections.abc import Collection
-from itertools import combinations
-from math import comb
 
+from accelkit.backends.kubelet.document import catalog_of
+from accelkit.cli.picked import why
+from accelkit.cli.picking import Wish, pick
 from accelkit.cli.play_stage import NotSeen
 from accelkit.cli.showing import counted
 from accelkit.conformance.sims import events
 from accelkit.core.model import Device
-from accelkit.core.values import LinkKind
 from accelkit.core.view import View
 
 
@@ -21,39 +21,25 @@ def short(name: str) -> str:
     return f"{name[:12]}{share}{number}"
 
 
-def why(view: View, free: Collection[str], chosen: Collection[str]) -> tuple[str, tuple[str, ...]]:
-    """Why *chosen* of *free*, as far as links and NUMA nodes tell.
+def choice(
+    view: View, resource: str, available: Collection[str], chosen: Collection[str]
+) -> tuple[str, tuple[str, ...]]:
+    """Why *chosen* of *available* are closest to each other, as `accelkit topology --pick` says.
 
     Raises:
-        NotSeen: They are not on one NUMA node.
+        NotSeen: Others are.
     """
-    devices = {device.id.name: device for device in view.snapshot.devices}
-    links = {
-        frozenset((link.a.name, link.b.name)): (link.kind, link.count)
-        for link in view.snapshot.links
-        if link.kind in {LinkKind.FABRIC, LinkKind.DIRECT}
-    }
-    pairs = {links.get(frozenset(pair)) for pair in combinations(free, 2)}
-    nodes = [devices[name].locality.numa_node for name in free]
-    own = {devices[name].locality.numa_node for name in chosen}
-    if len(own) != 1 or own == {None}:
-        raise NotSeen("train: its GPUs are not on one NUMA node")
-    size = len(chosen)
-    within = sum(comb(nodes.count(node), size) for node in {*nodes})
-    most, where = max((nodes.count(node), node) for node in {*nodes} - own)
-    links_say = [f"each two GPUs have {_link(*pairs)}: alike"] if len(pairs) == 1 else []
-    return f"there are {comb(len(free), size)} sets of {size}", (
-        *links_say,
-        f"{within} sets are on one NUMA node; this one is, on node {own.pop()}",
-        f"it leaves {most} GPUs together on node {where} for the next pod",
+    entries = catalog_of(view)[resource]
+    taken = tuple({entry.wire.id for entry in entries} - {*available})
+    answer = pick(view, Wish(size=len(chosen), resource=resource, taken=taken))
+    if {*answer.ids} != {*chosen}:
+        raise NotSeen(f"{resource}: others are closest: {' '.join(answer.ids)}")
+    left = [view.devices[answer.devices[name]].locality.numa_node for name in answer.left]
+    most, where = max((left.count(node), node) for node in {*left} - {None})
+    return f"there are {answer.decision.sets} sets of {answer.size}", (
+        *why(answer.decision),
+        f"it leaves {most} together on NUMA node {where} for the next pod",
     )
-
-
-def _link(link: tuple[LinkKind, int] | None) -> str:
-    if link is None:
-        return "no link"
-    kind, count = link
-    return counted(count, "NVLink") + (" through NVSwitch" if kind is LinkKind.FABRIC else "")
 
 
 def given(answer: events.Answer) -> tuple[str, ...]:

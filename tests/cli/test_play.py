@@ -17,7 +17,7 @@ from accelkit.cli.play_acts import GPU, SHARE
 from accelkit.cli.play_stage import NotSeen, Stage, stage
 from accelkit.cli.play_story import ENDING, STORY, Step, title
 from accelkit.cli.play_table import lively
-from accelkit.cli.play_words import given, why
+from accelkit.cli.play_words import choice, given
 from accelkit.conformance.sims.events import Answer
 from accelkit.core.errors import ConfigError
 
@@ -36,8 +36,9 @@ SEEN = (
     r"registered nvidia.com/gpu, found in plugins_registry",
     r"status     sim.accelkit.dev/accel: allocatable 4",
     r"pod        train asked for 4 nvidia.com/gpu, has them after \d+ ms:",
-    r"each two GPUs have 18 NVLinks through NVSwitch: alike",
-    r"2 sets are on one NUMA node; this one is, on node \d",
+    r"by links: all are alike",
+    r"by PCIe and NUMA nodes: 2 of 70 are best",
+    r"it leaves 4 together on NUMA node \d for the next pod",
     r"env NVIDIA_VISIBLE_DEVICES: GPU-",
     r"pod        infer-b asked for 1 sim.accelkit.dev/accel: s00-0009::0",
     r"CDI sim.accelkit.dev/static=s00-0009",
@@ -226,7 +227,7 @@ def test_container_that_was_given_nothing_has_no_lines() -> None:
     assert given(Answer()) == ()
 
 
-async def test_devices_on_two_nodes_are_not_near_each_other() -> None:
+async def test_devices_that_are_not_the_closest_are_not_what_is_told() -> None:
     async with stage() as made:
         await made.start_agent()
         view = await made.told(lambda view: view if len(view.devices) == 10 else None, "devices")
@@ -236,8 +237,8 @@ async def test_devices_on_two_nodes_are_not_near_each_other() -> None:
             if device.id.vendor == "nvidia"
         )
 
-    with pytest.raises(NotSeen, match="not on one NUMA node"):
-        why(view, [name for _, name in names], [names[0][1], names[-1][1]])
+    with pytest.raises(NotSeen, match="others are closest: gpu-"):
+        choice(view, GPU, [name for _, name in names], [names[0][1], names[-1][1]])
 
 
 def test_output_that_is_no_terminal_is_not_redrawn() -> None:

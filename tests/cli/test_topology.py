@@ -95,11 +95,34 @@ def test_pick_says_what_a_pod_gets_and_what_others_lose(run: Run, ring: Path) ->
         "",
         "closeness 200: no other set is closer (found by lanes)",
         "left: 4 ids of closeness 660; the next pod of 2 would get 200",
+        "there are 15 such sets",
+        "  by links: 5 of 15 are best",
+        "  by links of what is left: 1 of 5 are best",
         "",
-        "LOSES  OTHERS LOSE  INSTEAD",
-        "0      30           6 7",
-        "0      210          3 4",
-        "0      220          4 5",
+        "INSTEAD  LOSES",
+        "6 7      30 by links of what is left",
+        "3 4      210 by links of what is left",
+        "4 5      220 by links of what is left",
+    ]
+
+
+def test_pick_where_links_are_alike_says_that_the_bus_decides(run: Run, tmp_path: Path) -> None:
+    """A table of zeros was printed: what others lose was asked of the links alone."""
+    simulate("nvidia", "h100", 8, str(tmp_path / "m"))
+
+    answer = run("topology", "--host", tmp_path / "m", "--pick", "4")
+
+    assert [line.split()[0] for line in answer.lines[2:6]] == ["4", "5", "6", "7"]
+    assert answer.lines[9:] == [
+        "there are 70 such sets",
+        "  by links: all are alike",
+        "  by PCIe and NUMA nodes: 2 of 70 are best",
+        "  by ids: the lowest",
+        "",
+        "INSTEAD  LOSES",
+        "0 1 2 3  nothing: the lower ids win",
+        "2 3 6 7  40 by PCIe and NUMA nodes",
+        "3 4 5 7  60 by PCIe and NUMA nodes",
     ]
 
 
@@ -116,7 +139,7 @@ def test_pick_of_a_set_that_the_vendor_cannot_run_is_a_no(run: Run, cube: Path) 
 
     assert answer.code == 1
     assert "the vendor cannot run this set: the pod would be refused" in answer.lines
-    assert answer.lines[-1] == "instead: 14 other sets, none of them may be used"
+    assert answer.lines[-1] == "there are 15 such sets; no other may be used"
 
 
 def test_pick_of_a_set_that_the_vendor_only_does_not_propose_is_fine(
@@ -130,9 +153,9 @@ def test_pick_of_a_set_that_the_vendor_only_does_not_propose_is_fine(
     said = "it is not among the sets that the vendor proposes, none of which is to be had"
 
     assert (four.code, said in four.lines) == (0, False)
-    assert four.lines[-1].split() == ["0", "0", "4", "5", "6", "7"]
+    assert four.lines[-1] == "4 5 6 7  nothing: the lower ids win"
     assert (three.code, said in three.lines) == (0, True)
-    assert three.lines[-1].split()[0] == "0"
+    assert "  by links: all are alike" in three.lines
 
 
 def test_pick_leaves_out_what_is_not_healthy_and_says_why(run: Run, ring: Path) -> None:
@@ -152,6 +175,8 @@ def test_pick_of_shares_names_them_by_id(
     answer = run("topology", "--host", basic, "--policy", file, "--pick", "2")
 
     assert [line.split()[1] for line in answer.lines[2:4]] == ["s00-0000::0", "s00-0001::0"]
+    assert "  by use of the devices: 9 of 15 are best" in answer.lines
+    assert answer.lines[-1] == "s00-0000::0 s00-0000::1  2 by use of the devices"
 
 
 def test_pick_of_partitions_shows_those_of_one_device_as_one(run: Run, split: Path) -> None:
@@ -161,7 +186,7 @@ def test_pick_of_partitions_shows_those_of_one_device_as_one(run: Run, split: Pa
         ["s00-0000-half-0", "0", "X", "DIE"],
         ["s00-0000-half-1", "0", "DIE", "X"],
     ]
-    assert answer.lines[-1].split()[2:] == ["s00-0000-half-0", "s00-0001-half-0"]
+    assert answer.lines[-1].split()[:2] == ["s00-0000-half-0", "s00-0001-half-0"]
 
 
 def test_pick_among_too_many_sets_says_that_they_are_not_compared(run: Run, tmp_path: Path) -> None:
@@ -170,7 +195,7 @@ def test_pick_among_too_many_sets_says_that_they_are_not_compared(run: Run, tmp_
     answer = run("topology", "--host", tmp_path / "m", "--pick", "8")
 
     assert answer.code == 0
-    assert answer.lines[-1] == "instead: 10518299 other sets, too many to compare"
+    assert answer.lines[-1] == "there are 10518300 such sets, too many to compare"
 
 
 def test_pick_of_all_there_are_needs_no_choice(run: Run, basic: Path) -> None:
