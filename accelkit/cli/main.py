@@ -1,5 +1,8 @@
 """Where the command begins: hands over, and turns errors into exit codes. Not here: any command."""
 
+import contextlib
+import errno
+import os
 import signal
 import sys
 import traceback
@@ -23,6 +26,8 @@ NOT_REACHED = 3
 INTERRUPTED = 130
 BROKE = 70
 """EX_SOFTWARE of sysexits.h."""
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""Of a stream that takes no more."""
 
 _CODES: tuple[tuple[type[AccelkitError], int], ...] = (
     (ConfigError, BAD_INPUT),
@@ -41,6 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit code: 0 fine, 1 the answer is no, 2 bad input, 3 not reached, 70 broken.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    _open_streams()
     try:
         # The agent serves for months: it does without the human command line.
         if words[:1] == ["agent"]:
@@ -80,7 +86,20 @@ def _human(words: Sequence[str]) -> int:
         return INTERRUPTED
     except SystemExit:  # click's own: the reader, such as head, has seen enough of a help text
         return 0
+    except OSError as error:
+        if error.errno not in _FULL or error.filename is not None:
+            raise
+        # The interpreter flushes again when it ends, and has nothing to add.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SourceError(f"standard output cannot be written: {error.strerror}") from error
     return code if isinstance(code, int) else 0
+
+
+def _open_streams() -> None:
+    """Let what nobody wants to hear go nowhere: Python has None for a stream that was closed."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - for the rest of the process; pathlib takes time to load
 
 
 def _say(error: AccelkitError) -> None:
@@ -88,4 +107,5 @@ def _say(error: AccelkitError) -> None:
     lines = text.splitlines() if isinstance(error, ConfigError) else [f"error: {text}"]
     if error.remedy:
         lines.append(f"remedy: {error.remedy}")
-    sys.stderr.write("\n".join((*lines, "")))
+    with contextlib.suppress(OSError):  # the exit code says it, too
+        sys.stderr.write("\n".join((*lines, "")))

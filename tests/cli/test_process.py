@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -98,6 +99,41 @@ def test_reader_that_has_seen_enough_is_no_fault() -> None:
     os.close(writing)
 
     assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("words", ["version", "--help", "devices --host {}", "config schema"])
+def test_output_that_takes_no_more_is_a_fault_of_the_output(basic: Path, words: str) -> None:
+    """It was a traceback, and the exit code of a bug."""
+    command = [*ACCELKIT, *words.format(basic).split()]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S, check=False
+        )
+
+    said = "error: standard output cannot be written: No space left on device\n"
+    assert (ended.returncode, ended.stderr) == (3, said)
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_streams_that_are_closed_are_not_written_to(basic: Path, closed: str) -> None:
+    command = f"{shlex.join(ACCELKIT)} devices --host {shlex.quote(str(basic))} {closed}"
+
+    ended = subprocess.run(
+        ["bash", "-c", command], capture_output=True, timeout=PATIENCE_S, check=False
+    )
+
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_error_that_nobody_can_hear_keeps_its_exit_code(tmp_path: Path) -> None:
+    command = f"{shlex.join(ACCELKIT)} config check {tmp_path}/none.yaml"
+
+    codes = [
+        subprocess.run(["bash", "-c", f"{command} {where}"], timeout=PATIENCE_S, check=False)
+        for where in ("2>&-", "2>/dev/full")
+    ]
+
+    assert [ended.returncode for ended in codes] == [2, 2]
 
 
 def test_interrupt_ends_with_130(basic: Path, tmp_path: Path) -> None:
