@@ -61,7 +61,7 @@ async def listen(knowledge: Knowledge, source: Source, clock: Clock) -> None:
 
 
 async def watch_files(source: Source, clock: Clock) -> None:
-    """Wake the reader of one vendor when files that it names come or go."""
+    """Wake the reader of one vendor when files that it names come, go or change."""
     if not source.watches_files:
         return
     before = await source.watched_files()

@@ -1,11 +1,11 @@
 """What makes a reader look before its period is over: rung bells and files that changed."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from accelkit.core.clock import Clock
-from accelkit.core.host import Host
+from accelkit.core.host import Host, Stat
 
 
 class Bell:
@@ -39,6 +39,16 @@ async def within(clock: Clock, seconds: float, event: Awaitable[object]) -> None
         for task in waiting:
             task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
+
+
+Seen = Mapping[str, tuple[Stat | None, int]]
+"""What is at each path, and when a file's content changed."""
+
+
+def seen(host: Host, globs: Iterable[str]) -> Seen:
+    """What is on *host* at the paths that match any of *globs*."""
+    found = {path: host.stat(path) for path in matching(host, globs)}
+    return {path: (stat, stat.changed_ns if stat else 0) for path, stat in found.items()}
 
 
 def matching(host: Host, globs: Iterable[str]) -> frozenset[str]:

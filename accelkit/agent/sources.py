@@ -9,7 +9,7 @@ import attrs
 
 from accelkit.agent.lanes import LISTEN_S, Lane, Lanes, Observe
 from accelkit.agent.made import MadeEdits, Offered, bare
-from accelkit.agent.signals import Bell, matching
+from accelkit.agent.signals import Bell, Seen, seen
 from accelkit.core import reading
 from accelkit.core.allocation import ContainerEdits, Edits, Grant
 from accelkit.core.answers import checked_events, checked_holdings
@@ -206,12 +206,12 @@ class Source:
         signals = type(self.vendor).signals
         return bool(signals.files) if isinstance(signals, Signals) else True
 
-    async def watched_files(self) -> frozenset[str] | None:
+    async def watched_files(self) -> Seen | None:
         """Files that its signals name, as they are now; None: not known. Never raises."""
         try:
             return await self._files.call(
                 "signals",
-                lambda: matching(self._host, self.vendor.signals.files),
+                lambda: seen(self._host, self.vendor.signals.files),
                 deadline_s=FILES_S,
             )
         except Exception as error:  # noqa: BLE001 - signals may be a property of the plugin

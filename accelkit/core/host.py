@@ -22,6 +22,9 @@ class Stat:
     minor: int | None = None
     mode: int = 0
     """Permission bits."""
+    changed_ns: int = attrs.field(default=0, eq=False)
+    """Of a file: when its content changed last, to tell it from an earlier one; 0: not known.
+    The times of device nodes change with every use, and say nothing."""
 
 
 @attrs.frozen(kw_only=True)

@@ -95,6 +95,7 @@ class RealHost:
                 major=os.major(found.st_rdev) if device else None,
                 minor=os.minor(found.st_rdev) if device else None,
                 mode=modes.S_IMODE(found.st_mode),
+                changed_ns=found.st_mtime_ns if kind == "f" else 0,
             )
 
     def write(self, path: str, text: str) -> None:

@@ -1,5 +1,6 @@
 # ruff: noqa: ARG002 - toys need little of what they are told
 from collections.abc import Iterable
+from itertools import count
 from pathlib import Path
 
 import attrs
@@ -118,6 +119,28 @@ async def test_files_that_come_and_go_wake_the_reader(
         await until(lambda: health_of(agent).keys() == {"watching/toy0"})
         (files / "toy0").rename(files / "toy1")
         await until(lambda: health_of(agent).keys() == {"watching/toy1"})
+
+
+async def test_file_whose_content_changes_wakes_the_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loops, "FILES_S", 0.01)
+    monkeypatch.setattr(loops, "SPACING_S", 0.0)
+    files = tmp_path / "host" / "dev"
+    files.mkdir(parents=True)
+    (files / "toy0").touch()
+    vendor = Watching()
+    async with running(parts(tmp_path, vendor, wanted=slow(tmp_path))) as agent:
+        await until(lambda: not _unheard(agent))
+        before = vendor.discovers
+        content = count()
+
+        def written() -> bool:
+            # Again and again: it may be written before it is looked at for the first time.
+            (files / "toy0").write_text(str(next(content)))
+            return vendor.discovers > before
+
+        await until(written)
 
 
 def _unheard(agent: Agent) -> list[str]:

@@ -1,8 +1,10 @@
 import asyncio
+import os
 from pathlib import Path
 
-from accelkit.agent.signals import Bell, matching
+from accelkit.agent.signals import Bell, matching, seen
 from accelkit.core.clock import RealClock
+from accelkit.core.host import Stat
 from accelkit.core.real_host import RealHost
 
 CLOCK = RealClock()
@@ -67,3 +69,21 @@ def test_globs_match_paths_of_the_host_and_a_star_crosses_no_slash(tmp_path: Pat
     found = matching(host, ("/dev/toy*", "/proc/driver/*/*/info", "/dev/other", "/no/such/*"))
 
     assert found == {"/dev/toy0", "/dev/toy1", "/dev/other", "/proc/driver/gpus/a/info"}
+
+
+def test_what_is_seen_differs_once_content_or_kind_does(tmp_path: Path) -> None:
+    host = RealHost(str(tmp_path))
+    file = tmp_path / "a"
+    (tmp_path / "gone").symlink_to("nowhere")
+    file.touch()
+    file.chmod(0o644)
+    empty = seen(host, ("/a", "/gone"))
+    os.utime(file, ns=(1, 1))
+    written = seen(host, ("/a",))
+    file.unlink()
+    file.mkdir()
+
+    assert list(empty) == ["/a"]
+    assert empty != written
+    assert written == {"/a": (Stat(kind="f", mode=0o644), 1)}
+    assert seen(host, ("/a",)) != written

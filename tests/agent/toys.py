@@ -166,6 +166,7 @@ class Watching(Toy):
     signals = Signals(files=("/dev/toy*",))
 
     def discover(self, host: Host) -> Iterable[Device | Unreadable]:
+        self.discovers += 1
         for name in host.names("/dev"):
             yield self.device(name, kind="toy")
 

@@ -111,7 +111,11 @@ def test_every_sort_of_file_has_its_kind(root: Path, host: RealHost) -> None:
         "/pipe": "o",
         "/socket": "s",
     }
-    assert RealHost().stat("/dev/null") == Stat(kind="c", major=1, minor=3, mode=0o666)
+    found = RealHost().stat("/dev/null")
+
+    assert found == Stat(kind="c", major=1, minor=3, mode=0o666)
+    assert found is not None
+    assert found.changed_ns == 0
 
 
 def test_a_pipe_without_writer_does_not_block(root: Path, host: RealHost) -> None:
