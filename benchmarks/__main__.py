@@ -19,7 +19,10 @@ def main() -> int:
         from benchmarks.soak import main as soak  # noqa: PLC0415 - has arguments of its own
 
         return soak(sys.argv[2:])
-    asked = _parser().parse_args()
+    parser = _parser()
+    asked = parser.parse_args()
+    if unknown := [name for name in asked.names if name not in NAMES]:
+        parser.error(f"{unknown[0]} is none of {', '.join(NAMES)}, soak")
     rows = []
     if not asked.markdown:
         print(surroundings(), line(HEAD), sep="\n")

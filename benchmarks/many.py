@@ -52,7 +52,8 @@ def measure(rounds: int) -> Iterator[Row]:
         simulate("simset", "basic", UNITS, directory)
         host = open_host(directory)
         took_s, read = timed(partial(read_all, vendors, host))
-    assert sum(len(report.devices) for report in read.reports) == DEVICES
+    problems = [problem for report in read.reports for problem in report.problems]
+    assert sum(len(report.devices) for report in read.reports) == DEVICES, problems
     domains = {vendor.name: vendor.domain for vendor in vendors}
     found: dict[str, list[float]] = {}
     for _ in range(rounds):
