@@ -17,7 +17,7 @@ CRASHED = re.compile(r"^\w+(Error|Exception|Timeout): .* \(at |the check has not
 IMPATIENT = Options(deadline_scale=0.2)
 """A driver that breaks a rule by doing nothing is waited for in vain."""
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = [pytest.mark.timeout(60), pytest.mark.slow]
 
 
 def test_every_check_over_sockets_has_a_driver_that_it_catches() -> None:

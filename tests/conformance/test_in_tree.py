@@ -12,7 +12,9 @@ OVER_SOCKETS = Select(only=("L2",))
 
 
 @pytest.mark.timeout(90)
-@pytest.mark.parametrize("name", IN_TREE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n == "simset" else n for n in IN_TREE]
+)
 def test_plugin_passes_in_process(name: str) -> None:
     report = run(subject_of(name), select=IN_PROCESS)
 

@@ -16,6 +16,8 @@ CRASHED = re.compile(
 )
 IN_PROCESS = [check for check in CHECKS if check.level is Level.L1]
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def nothing_stays_open() -> Iterator[None]:
