@@ -24,12 +24,13 @@ def _device_changes(old: View, new: View) -> Iterator[str]:
         if after is None:
             yield f"{i} is gone"
             continue
+        said = (*_verdict_changes(i, old, new), *_offer_changes(i, old, new))
         if before is None:
-            yield f"{i} is new: {after.product or after.kind}"
-        elif before != after:
+            yield "; ".join((f"{i} is new: {after.product or after.kind}", *said))
+            continue
+        if before != after:
             yield from _fact_changes(before, after)
-        yield from _verdict_changes(i, old, new)
-        yield from _offer_changes(i, old, new)
+        yield from (f"{i} {change}" for change in said)
 
 
 def _fact_changes(before: Device, after: Device) -> Iterator[str]:
@@ -65,22 +66,22 @@ def _verdict_changes(i: DeviceId, old: View, new: View) -> Iterator[str]:
     if before is None or (before.health, before.overdue) != (after.health, after.overdue):
         overdue = " for too long" if after.overdue else ""
         worst = after.reasons[0].code if after.reasons else ""
-        yield f"{i} is {after.health}{overdue}{_because(worst)}"
+        yield f"is {after.health}{overdue}{_because(worst)}"
     else:
-        yield f"{i} is still {after.health}" + _because(", ".join(c.code for c in after.reasons))
+        yield f"is still {after.health}" + _because(", ".join(c.code for c in after.reasons))
 
 
 def _offer_changes(i: DeviceId, old: View, new: View) -> Iterator[str]:
     before, after = old.assignments.get(i), new.assignments.get(i)
     if after is not None and before != after:
         if after.terms is None:
-            yield f"{i} is offered nowhere{_because(after.why)}"
+            yield f"is offered nowhere{_because(after.why)}"
         elif after.leaving:
-            yield f"{i} is leaving {after.terms.name}{_because(after.why)}"
+            yield f"is leaving {after.terms.name}{_because(after.why)}"
         else:
-            yield f"{i} is offered in {after.terms.name}{_because(after.why)}"
+            yield f"is offered in {after.terms.name}{_because(after.why)}"
     if after is not None and after.terms is not None and old.edits.get(i) != new.edits.get(i):
-        yield f"{i} has {'new' if i in new.edits else 'no'} edits for containers"
+        yield f"has {'new' if i in new.edits else 'no'} edits for containers"
 
 
 def _map_changes(what: str, old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[str]:

@@ -27,9 +27,7 @@ def test_a_first_view_says_what_is_there() -> None:
     first = view(seen(report(gpu("a", product="Toy 9"), software=FrozenMap({"driver": "1"}))))
 
     assert diff(NOTHING, first) == (
-        "toy/a is new: Toy 9",
-        "toy/a is HEALTHY",
-        "toy/a is offered in all",
+        "toy/a is new: Toy 9; is HEALTHY; is offered in all",
         "software toy/driver is 1, was not known",
         "answered changed",
         "node changed",
