@@ -5,6 +5,7 @@ import logging
 import sys
 import traceback
 from datetime import UTC, datetime
+from typing import TextIO
 
 from accelkit.core.policy import LogFormat, Logging
 
@@ -46,12 +47,19 @@ class TextLines(logging.Formatter):
         return "\n".join(filter(None, (line, _traceback(record))))
 
 
+class _Lines(logging.StreamHandler[TextIO]):
+    """Whatever is wrong with a line, or with where it goes, is no reason to end the agent."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name of logging
+        """Do without the line."""
+
+
 def _time(record: logging.LogRecord) -> str:
     return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
 
 
 def configure(wanted: Logging) -> None:
     """Log to standard error as *wanted* says, whatever was set up before."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _Lines(sys.stderr)
     handler.setFormatter(JsonLines() if wanted.format is LogFormat.JSON else TextLines())
     logging.basicConfig(handlers=[handler], level=wanted.level.upper(), force=True)

@@ -1,6 +1,7 @@
 """One process that is one agent: signals, exit codes, the end. Not here: the agent."""
 
 import asyncio
+import contextlib
 import gc
 import logging
 import os
@@ -66,9 +67,10 @@ def _give_up() -> None:
 
 def _leave(code: int) -> NoReturn:
     # Not sys.exit: threads that hang in a driver would keep the interpreter from ending.
-    logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with contextlib.suppress(Exception):  # whatever they are, or were when they were closed
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
     os._exit(code)
 
 

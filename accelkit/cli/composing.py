@@ -56,7 +56,7 @@ def choose_vendors(policy: Policy, registry: Registry, host: Host) -> Chosen:
     """Make the vendors that *policy* wants and whose hardware *host* has, each with its options.
 
     Raises:
-        ConfigError: A vendor refuses its options.
+        ConfigError: A vendor refuses the options that the operator gave it.
     """
     blocks: Mapping[str, VendorPolicy] = {block.name: block for block in policy.vendors}
     vendors: list[Vendor] = []
@@ -72,9 +72,11 @@ def choose_vendors(policy: Policy, registry: Registry, host: Host) -> Chosen:
             continue
         try:
             vendors.append(kind(options_of(kind, block.options)))
-        except (ConfigError, KeyboardInterrupt):
+        except KeyboardInterrupt:
             raise
-        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, SystemExit too
+        except BaseException as error:  # a plugin may raise anything, SystemExit too
+            if isinstance(error, ConfigError) and block.options:
+                raise
             failures.append(
                 LoadFailure(
                     plugin=name,

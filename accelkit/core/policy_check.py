@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from accelkit.core.attributes import PUBLISHED, is_attribute_id
 from accelkit.core.backend import BackendFactory
 from accelkit.core.errors import ConfigError
+from accelkit.core.foreign import in_words
 from accelkit.core.limits import socket_room
 from accelkit.core.not_yet import not_yet
 from accelkit.core.offer_check import Found, listed, offer_problems, repeated
@@ -37,7 +38,10 @@ def options_of(vendor: type[Vendor], tree: object, path: str = "$") -> object:
     Raises:
         ConfigError: As *parse_policy*.
     """
-    return from_tree(vendor.options, tree, path)
+    try:
+        return from_tree(vendor.options, tree, path)
+    except SystemExit as error:  # a plugin's validator may raise anything
+        raise ConfigError([(path, in_words(error))]) from error
 
 
 def policy_problems(

@@ -1,6 +1,9 @@
+import io
 import json
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -27,6 +30,18 @@ def failed() -> dict[str, object]:
     except ValueError:
         return {"exc_info": sys.exc_info()}
     raise AssertionError
+
+
+@contextmanager
+def log_kept() -> Iterator[None]:
+    """Afterwards the log goes where it went before."""
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    try:
+        yield
+    finally:
+        root.handlers[:], level = before
+        root.setLevel(level)
 
 
 def test_json_line_has_the_event_and_its_keys() -> None:
@@ -68,19 +83,29 @@ def test_text_line_puts_the_traceback_below() -> None:
 def test_configured_log_goes_to_standard_error_from_the_level_on(
     wanted: LogFormat, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    root = logging.getLogger()
-    before = root.handlers[:], root.level
-    try:
+    with log_kept():
         configure(Logging(level=LogLevel.WARNING, format=wanted))
         log = logging.getLogger("accelkit.test")
         log.info("not said")
         log.warning("said")
-    finally:
-        root.handlers[:], level = before
-        root.setLevel(level)
     captured = capsys.readouterr()
 
     assert captured.out == ""
     assert "said" in captured.err
     assert "not said" not in captured.err
     assert captured.err.startswith("{") == (wanted is LogFormat.JSON)
+
+
+def test_line_that_cannot_be_written_is_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", lines)
+    with log_kept():
+        configure(Logging())
+        log = logging.getLogger("accelkit.test")
+        log.warning("%d", "no number")
+        log.warning("said")
+        said = lines.getvalue()
+        lines.close()
+        log.warning("nobody reads this")
+
+    assert [json.loads(line)["event"] for line in said.splitlines()] == ["said"]

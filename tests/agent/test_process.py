@@ -137,6 +137,19 @@ async def test_sighup_reads_the_policy_and_sigusr1_tells_what_runs(tmp_path: Pat
     assert {"policy read", "task", "lanes", "view"} <= set(events)
 
 
+async def test_agent_does_without_anywhere_to_write_to(tmp_path: Path) -> None:
+    """Seen: the exit code was 1, and a line that could not be written ended the agent."""
+    written(tmp_path)
+    command = f"exec {sys.executable} -m tests.agent.process {tmp_path} toy >&- 2>&-"
+    process = await asyncio.create_subprocess_exec("/bin/sh", "-c", command, cwd=ROOT)
+
+    await ready(tmp_path)
+    process.send_signal(signal.SIGTERM)
+
+    async with asyncio.timeout(PATIENCE_S):
+        assert await process.wait() == 0
+
+
 async def test_broken_loop_ends_the_process_with_70(tmp_path: Path) -> None:
     written(tmp_path)
     async with started(tmp_path, "toy", "--break") as process:

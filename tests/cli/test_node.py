@@ -103,6 +103,26 @@ def test_vendor_that_ends_the_process_when_it_is_made_is_not_used() -> None:
     assert [f.reason for f in chosen.failures] == ["it cannot be made: SystemExit: 0"]
 
 
+@attrs.frozen
+class Impossible:
+    root: str = attrs.field(factory=lambda: str(1 // 0))
+
+
+class Undefaulted(Toy):
+    name = "undefaulted"
+    options = Impossible
+
+
+def test_vendor_whose_own_defaults_are_refused_is_not_used_and_others_are() -> None:
+    """Seen: nothing was started, for options that nobody had given."""
+    registry = Registry(vendors=FrozenMap({"toy": Toy, "undefaulted": Undefaulted}))
+
+    chosen = choose_vendors(Policy(), registry, RealHost())
+
+    assert [vendor.name for vendor in chosen.vendors] == ["toy"]
+    assert [f.plugin for f in chosen.failures] == ["undefaulted"]
+
+
 async def test_only_vendors_that_the_policy_names_are_asked(tmp_path: Path) -> None:
     off = (VendorPolicy(name="toy", enabled=False), VendorPolicy(name="elsewhere"))
 

@@ -466,6 +466,25 @@ def test_wrong_policy_is_refused_with_all_its_problems() -> None:
     check_policy(Policy())
 
 
+def test_options_whose_check_ends_the_process_are_refused() -> None:
+    @attrs.frozen
+    class Leaving:
+        root: str = attrs.field(default="")
+
+        @root.validator
+        def _leave(self, _attribute: object, _value: str) -> None:
+            raise SystemExit(3)
+
+    class Strange(Vendor):
+        discover = Acme.discover
+        options = Leaving
+
+    with pytest.raises(ConfigError) as caught:
+        options_of(Strange, {}, "$.vendors[0].options")
+
+    assert caught.value.problems == (("$.vendors[0].options", "SystemExit: 3"),)
+
+
 def test_block_of_a_vendor_is_read_as_its_class() -> None:
     assert options_of(Acme, {"driverRoot": "/run"}) == AcmeOptions(driver_root="/run")
 
