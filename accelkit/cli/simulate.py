@@ -107,14 +107,16 @@ def _make_like(
     file: Path, directory: str, product: str | None, seed: int, *, device_nodes: bool
 ) -> "Part":
     from accelkit.core.errors import ConfigError  # noqa: PLC0415 - help does without
-    from accelkit.vendors.nvidia.topo import simulate_from  # noqa: PLC0415 - see above
+    from accelkit.vendors.nvidia import topo  # noqa: PLC0415 - see above
 
     try:
-        with click.open_file(str(file), encoding="utf-8") as opened:
-            text = opened.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError([(str(file), f"cannot be read: {error}")]) from error
-    return simulate_from(text, directory, product=product, seed=seed, device_nodes=device_nodes)
+        with click.open_file(str(file), "rb") as opened:
+            found: bytes = opened.read(topo.MOST_BYTES + 1)
+    except OSError as error:
+        raise ConfigError([(str(file), f"cannot be read: {error.strerror}")]) from error
+    return topo.simulate_from(
+        topo.decoded(found), directory, product=product, seed=seed, device_nodes=device_nodes
+    )
 
 
 def _pairs(options: tuple[str, ...]) -> Mapping[str, str]:

@@ -7,6 +7,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 import attrs
 
+from accelkit import ConfigError
 from accelkit.testing.machines import Part
 from accelkit.testing.sysfs import PciPlace, pci_place
 from accelkit.vendors.nvidia.products import PRODUCTS, Product
@@ -41,12 +42,23 @@ class Topology:
 
     @classmethod
     def load(cls, text: str) -> "Topology":
-        found = json.loads(text)
-        return cls(
-            words=tuple(tuple(row) for row in found["words"]),
-            numa=tuple(found["numa"]),
-            cpus=tuple(found["cpus"]),
-        )
+        """Read what *dump* wrote.
+
+        Raises:
+            ConfigError: It is something else.
+        """
+        try:
+            found = json.loads(text)
+            made = cls(
+                words=tuple(tuple(row) for row in found["words"]),
+                numa=tuple(found["numa"]),
+                cpus=tuple(found["cpus"]),
+            )
+        except (ValueError, LookupError, TypeError) as error:
+            raise _not_dumped() from error
+        if {len(made.words)} != {*map(len, made.words), len(made.numa), len(made.cpus)}:
+            raise _not_dumped()
+        return made
 
     def links(self, one: int, other: int) -> int:
         """NVLinks between two GPUs; where the two rows differ, those of *one*."""
@@ -62,6 +74,13 @@ class Topology:
         return NODE if mine == theirs else SYSTEM
 
 
+def _not_dumped() -> ConfigError:
+    return ConfigError(
+        [(f"option {TOPOLOGY}", "is not what is made of a text")],
+        remedy="give the text: accelkit simulate nvidia --from FILE DIR",
+    )
+
+
 class Board:
     """GPUs of one part: names, addresses, who is linked with whom."""
 
@@ -70,6 +89,8 @@ class Board:
         self.product: Product = PRODUCTS[part.product]
         text = part.options.get(TOPOLOGY)
         self.topology = None if text is None else Topology.load(text)
+        if self.topology is not None and len(self.topology.words) != part.count:
+            raise _not_dumped()
 
     @cached_property
     def uuids(self) -> tuple[str, ...]:
@@ -112,11 +133,7 @@ class Board:
         """Whether the links go to switches: GPUs that are linked with more than they have links."""
         if self.topology is None:
             return self.product.switched
-        most = self.product.links or 18
-        return any(
-            sum(self.topology.links(i, j) for j in range(self.part.count)) > most
-            for i in range(self.part.count)
-        )
+        return is_switched(self.topology, self.product)
 
     def _links_to_switches(self, index: int) -> int:
         if self.topology is None:
@@ -132,10 +149,16 @@ class Board:
         return self.product.mesh.get((a, b), 0)
 
 
+def is_switched(topology: Topology, product: Product) -> bool:
+    """Whether NVLinks go to switches: some GPU is linked with more than *product* has links."""
+    most, every = product.links or 18, range(len(topology.words))
+    return any(sum(topology.links(i, j) for j in every) > most for i in every)
+
+
 def _places(topology: Topology, count: int) -> Iterator[PciPlace]:
     """Places whose roots and switches are as the text says."""
-    roots = _groups(topology, HOSTBRIDGE, count)
-    switches = _groups(topology, MULTIPLE, count)
+    roots = nearest(topology, HOSTBRIDGE)
+    switches = nearest(topology, MULTIPLE)
     for index in range(count):
         root, switch = roots[index], switches[index]
         domain, bus = root // 8, root % 8 * 32
@@ -152,8 +175,9 @@ def _places(topology: Topology, count: int) -> Iterator[PciPlace]:
         )
 
 
-def _groups(topology: Topology, level: int, count: int) -> Sequence[int]:
+def nearest(topology: Topology, level: int) -> Sequence[int]:
     """For each GPU the number of its group: GPUs that are as near as *level* are in one."""
+    count = len(topology.words)
     groups = list(range(count))
     for one in range(count):
         for other in range(one):

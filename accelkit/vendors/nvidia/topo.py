@@ -1,14 +1,26 @@
 """Machines from what `nvidia-smi topo -m` prints, as people paste it. Not here: the machine."""
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import attrs
 
 from accelkit import ConfigError
 from accelkit.testing.machines import Part
+from accelkit.testing.record import MOST_UNITS
 from accelkit.testing.simulate import simulate
-from accelkit.vendors.nvidia.board import BUS_WORDS, TOPOLOGY, Topology
+from accelkit.vendors.nvidia.board import (
+    BUS_WORDS,
+    HOSTBRIDGE,
+    MULTIPLE,
+    TOPOLOGY,
+    Topology,
+    is_switched,
+    nearest,
+)
+from accelkit.vendors.nvidia.products import PRODUCTS
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _DECORATION = re.compile(r"^[\s>]*|[|`]")
@@ -20,6 +32,8 @@ _LEGEND = re.compile(r"legend", re.IGNORECASE)
 _OLD = {"SOC": "SYS"}
 """Words that older drivers print."""
 _MOST_LINKS = 36
+MOST_BYTES = 1 << 20
+"""Of a text; the largest machines fill some kilobytes."""
 _REMEDY = "paste the whole output of: nvidia-smi topo -m"
 
 
@@ -74,6 +88,21 @@ def _product(topology: Topology) -> str:
     return "a100-80" if most <= 12 else "h100"
 
 
+def decoded(found: bytes) -> str:
+    """What a file holds: UTF-8, or what Windows makes when output is sent to a file.
+
+    Raises:
+        ConfigError: It is no such text.
+    """
+    if len(found) > MOST_BYTES:
+        raise ConfigError([("text", f"is longer than {MOST_BYTES} bytes")], remedy=_REMEDY)
+    wide = found.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+    try:
+        return found.decode("utf-16" if wide else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError([("text", f"is no text: {error.reason}")], remedy=_REMEDY) from error
+
+
 def parse_topology(text: str) -> Topology:
     """What *text* says about its GPUs.
 
@@ -85,6 +114,8 @@ def parse_topology(text: str) -> Topology:
     gpus = [name for name in columns if _GPU.fullmatch(name)]
     if not gpus:
         raise ConfigError([("text", "has no heading with GPU0")], remedy=_REMEDY)
+    if len(gpus) > MOST_UNITS:
+        raise ConfigError([("heading", f"names {len(gpus)} GPUs, more than {MOST_UNITS}")])
     by_name = {row.name: row for row in rows}
     problems = [*_repeated(columns, rows), *_missing(gpus, by_name)]
     if not problems:
@@ -97,7 +128,12 @@ def parse_topology(text: str) -> Topology:
         tuple(_word(by_name[name].cells[columns.index(other)]) for other in gpus) for name in gpus
     )
     places = [_affinity(by_name[name], len(columns)) for name in gpus]
-    return Topology(words=words, numa=tuple(n for _, n in places), cpus=tuple(c for c, _ in places))
+    topology = Topology(
+        words=words, numa=tuple(n for _, n in places), cpus=tuple(c for c, _ in places)
+    )
+    if problems := list(_impossible(topology, gpus, by_name)):
+        raise ConfigError(problems, remedy=_REMEDY)
+    return topology
 
 
 def _tokens(line: str) -> list[str]:
@@ -119,6 +155,8 @@ def _table(lines: Iterable[tuple[int, list[str]]]) -> tuple[list[str], list[_Row
             break
         device = _DEVICE.fullmatch(tokens[0]) is not None
         row = len(tokens) > 1 and device and _DEVICE.fullmatch(tokens[1]) is None
+        if row and not columns and _RELATION.fullmatch(tokens[1]):
+            continue  # the heading is missing
         if not rows and device and (not row or not columns):
             columns += [token for token in tokens if _DEVICE.fullmatch(token)]
         elif columns and (row or (device and rows)):
@@ -129,11 +167,12 @@ def _table(lines: Iterable[tuple[int, list[str]]]) -> tuple[list[str], list[_Row
 
 
 def _repeated(columns: list[str], rows: list[_Row]) -> Iterator[tuple[str, str]]:
-    for name in sorted({c for c in columns if columns.count(c) > 1}):
-        yield "heading", f"{name} is there twice"
-    names = [row.name for row in rows]
+    for name, times in sorted(Counter(columns).items()):
+        if times > 1:
+            yield "heading", f"{name} is there twice"
+    names = Counter(row.name for row in rows)
     for row in rows:
-        if names.count(row.name) > 1:
+        if names[row.name] > 1:
             yield f"line {row.line}", f"{row.name} has several rows"
 
 
@@ -169,6 +208,26 @@ def _one_sided(
             if mine != theirs and {mine, theirs} <= BUS_WORDS.keys():
                 where = f"line {rows[one].line}, column {other}"
                 yield where, f"is {mine}, but {theirs} in line {rows[other].line}, column {one}"
+
+
+def _impossible(
+    topology: Topology, gpus: list[str], rows: dict[str, _Row]
+) -> Iterator[tuple[str, str]]:
+    """Relations that no machine can have beside the others: near is near to all of a group."""
+    roots, switches = nearest(topology, HOSTBRIDGE), nearest(topology, MULTIPLE)
+    switched = is_switched(topology, PRODUCTS[_product(topology)])
+    for one, name in enumerate(gpus):
+        for other in range(one):
+            word = topology.words[one][other]
+            where = f"line {rows[name].line}, column {gpus[other]}"
+            if word not in BUS_WORDS:
+                continue
+            if switched:
+                yield where, f"is {word}, but so many NVLinks as others have go through switches"
+            elif roots[one] == roots[other] and BUS_WORDS[word] > HOSTBRIDGE:
+                yield where, f"is {word}, but by what is between others they share a host bridge"
+            elif switches[one] == switches[other] and BUS_WORDS[word] > MULTIPLE:
+                yield where, f"is {word}, but by what is between others they share switches"
 
 
 def _affinity(row: _Row, columns: int) -> tuple[str, int | None]:

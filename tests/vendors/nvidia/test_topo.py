@@ -5,7 +5,7 @@ import pytest
 from accelkit import LinkKind
 from accelkit.core.errors import ConfigError
 from accelkit.testing.machine_host import MachineHost
-from accelkit.vendors.nvidia.topo import parse_topology, simulate_from
+from accelkit.vendors.nvidia.topo import MOST_BYTES, decoded, parse_topology, simulate_from
 from accelkit.vendors.nvidia.vendor import Nvidia, NvidiaOptions
 from tests.vendors.nvidia.bench import Bench
 
@@ -20,6 +20,11 @@ GPU1    PIX      X      0-7             0
 def with_cell(cell: str) -> str:
     """SMALL with another word where GPU0 meets GPU1."""
     return SMALL.replace("GPU0     X      PIX", f"GPU0     X      {cell}")
+
+
+def three(near: str, far: str, ends: str) -> str:
+    """Three GPUs, by the words of the first pair, the last pair, and the two ends."""
+    return f"GPU0 GPU1 GPU2\nGPU0 X {near} {ends}\nGPU1 {near} X {far}\nGPU2 {ends} {far} X\n"
 
 
 def machine_of(text: str, directory: Path, product: str | None = None) -> Bench:
@@ -124,6 +129,12 @@ def test_machine_without_affinities_is_read() -> None:
         (SMALL + SMALL.splitlines()[1], "line 2", "several rows"),
         ("GPU0 GPU0\nGPU0 X X\n", "heading", "GPU0 is there twice"),
         ("GPU0 GPU1\nGPU0 X PIX\nGPU1 PIX\n", "line 3, column GPU1", "only 1 of 2 columns"),
+        ("".join(SMALL.splitlines(keepends=True)[1:]), "text", "has no heading with GPU0"),
+        (" ".join(f"GPU{i}" for i in range(257)), "heading", "257 GPUs, more than 256"),
+        ("GPU0 " * 100_000, "heading", "100000 GPUs, more than 256"),
+        (three("PIX", "PIX", "SYS"), "line 4, column GPU0", "they share a host bridge"),
+        (three("PXB", "PXB", "PHB"), "line 4, column GPU0", "they share switches"),
+        (three("NV12", "NV12", "SYS"), "line 4, column GPU0", "go through switches"),
     ],
 )
 def test_what_is_wrong_is_told_with_line_and_column(text: str, where: str, what: str) -> None:
@@ -131,3 +142,21 @@ def test_what_is_wrong_is_told_with_line_and_column(text: str, where: str, what:
         parse_topology(text)
 
     assert any(path == where and what in words for path, words in caught.value.problems)
+
+
+def test_relations_that_fit_together_are_read() -> None:
+    assert parse_topology(three("PIX", "PHB", "PHB")).words[2] == ("PHB", "PHB", "X")
+    assert parse_topology(three("NV4", "NV4", "SYS")).links(1, 2) == 4
+
+
+@pytest.mark.parametrize("coding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_file_is_read_as_linux_or_windows_wrote_it(coding: str) -> None:
+    assert parse_topology(decoded(SMALL.encode(coding))) == parse_topology(SMALL)
+
+
+@pytest.mark.parametrize(
+    "found, what", [(b"\xff\x00", "no text"), (b"x" * 2 * MOST_BYTES, "longer")]
+)
+def test_file_that_is_no_such_text_is_refused(found: bytes, what: str) -> None:
+    with pytest.raises(ConfigError, match=what):
+        decoded(found)
