@@ -108,6 +108,9 @@ class Machine(ABC):
     verbs: ClassVar[Mapping[str, str]] = {}
     """Verbs that *verb* knows, each with its usage: ``{"lose": "lose UNIT"}``."""
 
+    options: ClassVar[Mapping[str, str]] = {}
+    """What ``--option`` may name, each with what it says; *part.options* has the values."""
+
     def __init__(self, part: Part) -> None:
         self.part = part
 

@@ -53,6 +53,11 @@ def load(directory: str) -> Record:
     path = Path(directory, NAME)
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ConfigError(
+            [(directory, "there is no simulated machine")],
+            remedy="make one: accelkit simulate VENDOR DIR",
+        ) from error
     except OSError as error:
         _refuse(path, f"cannot be read: {error.strerror}")
     except ValueError as error:

@@ -59,7 +59,7 @@ def machines(parts: tuple[Part, ...]) -> tuple[Machine, ...]:
     """The machines of *parts*, in their order.
 
     Raises:
-        ConfigError: A vendor or product is unknown.
+        ConfigError: A vendor, product or option is unknown.
     """
     made: list[Machine] = []
     for part in parts:
@@ -68,6 +68,12 @@ def machines(parts: tuple[Part, ...]) -> tuple[Machine, ...]:
             raise ConfigError(
                 [(f"product {part.product}", f"{part.vendor} has none of that name")],
                 remedy=f"take one of {', '.join(kind.products)}",
+            )
+        if unknown := sorted(part.options.keys() - kind.options.keys()):
+            known = "; ".join(f"{key}: {text}" for key, text in sorted(kind.options.items()))
+            raise ConfigError(
+                [(f"option {unknown[0]}", f"{part.vendor} has none of that name")],
+                remedy=f"take one of {known}" if known else "it has no options",
             )
         made.append(kind(part))
     return tuple(made)

@@ -141,12 +141,17 @@ def _check(shared: Shared, faults: Iterable[Fault]) -> None:
 
 def _after(record: Record, words: tuple[str, ...]) -> Record:
     """The record after a verb."""
-    if words == ("reboot",):
+    if words[:1] == ("reboot",):
+        if len(words) > 1:
+            raise ConfigError([("reboot", f"takes nothing, not {words[1]}")])
         state: State = {}
         for machine in machines(record.parts):
             state = with_own(machine, state, machine.booted(own_state(machine, record.state)))
         return attrs.evolve(record, boot=str(uuid4()), state=state)
     machine, args = _responsible(machines(record.parts), words)
+    usage = machine.verbs[words[0]].split()
+    if len(args) >= len(usage) and not usage[-1].endswith("..."):
+        raise machine.misused(words[0], f"takes no {args[len(usage) - 1]} behind that")
     own = machine.verb(own_state(machine, record.state), words[0], args)
     return attrs.evolve(record, state=with_own(machine, record.state, own))
 

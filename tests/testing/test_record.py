@@ -67,7 +67,14 @@ def test_a_record_that_is_no_json_is_refused_in_one_line(tmp_path: Path, content
 
 
 def test_a_directory_without_a_record_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+    with pytest.raises(ConfigError, match="there is no simulated machine"):
+        load(str(tmp_path))
+
+
+def test_a_record_that_is_no_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "machine.json").mkdir()
+
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
         load(str(tmp_path))
 
 

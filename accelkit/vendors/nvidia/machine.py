@@ -17,7 +17,7 @@ from accelkit.testing.machines import (
 )
 from accelkit.testing.sysfs import pci_function
 from accelkit.vendors.nvidia import facts, states
-from accelkit.vendors.nvidia.board import Board
+from accelkit.vendors.nvidia.board import TOPOLOGY, Board
 from accelkit.vendors.nvidia.products import PRODUCTS
 from accelkit.vendors.nvidia.simulated import library
 
@@ -35,6 +35,12 @@ class NvidiaMachine(Machine):
     vendor = "nvidia"
     products: ClassVar[tuple[str, ...]] = tuple(PRODUCTS)
     verbs: ClassVar[Mapping[str, str]] = {verb: usage for verb, (usage, _) in states.VERBS.items()}
+    options: ClassVar[Mapping[str, str]] = {
+        "driver": "version of the driver",
+        "driverRoot": "folder of the driver's files",
+        "cluster": "UUID of the NVLink cluster",
+        TOPOLOGY: "made by --from",
+    }
 
     def __init__(self, part: Part) -> None:
         super().__init__(part)

@@ -164,11 +164,13 @@ def _flag(name: str, value: Json) -> Step:
     return step
 
 
-def _number(name: str, verb: str) -> Step:
+def _number(name: str, verb: str, most: int | None = None) -> Step:
     def step(machine: "NvidiaMachine", state: State, args: tuple[str, ...]) -> State:
         unit = machine.unit(verb, args)
         if len(args) != 2 or not args[1].isdecimal():
-            raise machine.misused(verb, "needs a number")
+            raise machine.misused(verb, "needs a number, as in nvml.h")
+        if most is not None and int(args[1]) > most:
+            raise machine.misused(verb, f"{args[1]} is none of its numbers")
         return _set(state, unit, **{name: int(args[1])})
 
     return step
@@ -211,7 +213,10 @@ def _destroy(machine: "NvidiaMachine", state: State, args: tuple[str, ...]) -> S
     unit = machine.unit("destroy-mig", args)
     if len(args) != 2 or not args[1].isdecimal():
         raise machine.misused("destroy-mig", "needs the first slot")
-    left = [i for i in instances(state, unit) if i["start"] != int(args[1])]
+    present = instances(state, unit)
+    left = [i for i in present if i["start"] != int(args[1])]
+    if left == present:
+        raise machine.misused("destroy-mig", f"nothing begins at slot {args[1]}")
     return _set(state, unit, instances=cast("Json", left))
 
 
@@ -228,13 +233,13 @@ VERBS: Mapping[str, tuple[str, Step]] = {
     "recovery": ("recovery UNIT ACTION", _number("recovery", "recovery")),
     "slow": ("slow UNIT REASONS", _number("clocks", "slow")),
     "ecc": ("ecc UNIT COUNT", _number("ecc", "ecc")),
-    "remap": ("remap UNIT 1|2", _number("remap", "remap")),
+    "remap": ("remap UNIT 1|2", _number("remap", "remap", 2)),
     "dark": ("dark UNIT LINKS", _number("dark", "dark")),
     "fabric": ("fabric UNIT STATE", _number("fabric", "fabric")),
     "hang": ("hang UNIT 30s", _hang),
     "error": ("error UNIT CODE", _number("error", "error")),
     "fabric-mask": ("fabric-mask UNIT MASK", _number("fabric-mask", "fabric-mask")),
-    "persistence": ("persistence UNIT 1|2", _number("persistence", "persistence")),
+    "persistence": ("persistence UNIT 1|2", _number("persistence", "persistence", 2)),
     "busy": ("busy UNIT PID", _number("busy", "busy")),
     "unload": ("unload", _flag("loaded", value=False)),
     "load": ("load", _mend),

@@ -44,6 +44,7 @@ class SimMachine(Machine):
         "error": "error CALL",
         "calm": "calm [CALL]",
     }
+    options: ClassVar[Mapping[str, str]] = {"driver": "version of its driver"}
     device = 1
     major = 240
     """First of the numbers for local use (Linux, Documentation/admin-guide/devices.txt)."""

@@ -59,6 +59,12 @@ def test_real_device_files_can_be_made(tmp_path: Path) -> None:
         "create-mig gpu-1 3g.40gb 1",
         "create-mig gpu-1 1g.10gb 4",
         "destroy-mig gpu-1",
+        "destroy-mig gpu-1 3",
+        "remap gpu-0 3",
+        "persistence gpu-0 3",
+        "recovery gpu-0 reset",
+        "mismatch 580",
+        "lose gpu-0 gpu-1",
     ],
 )
 def test_misused_verb_is_refused_with_its_usage(bench: Make, verb: str) -> None:
