@@ -9,7 +9,7 @@ from accelkit.conformance.checks import CHECKS, AnyCheck
 from accelkit.conformance.model import Level, Verdict
 from accelkit.conformance.runner import run_check
 from accelkit.vendors.sim.vendor import Sim
-from tests.conformance import bad_vendors
+from tests.conformance import bad_calls, bad_vendors
 
 CRASHED = re.compile(
     r"^\w+(Error|Exception): .* \(at \w+\.py:\d+ \w+, \w+\.py:\d+ |the check has not"
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def nothing_stays_open() -> Iterator[None]:
     yield
-    bad_vendors.Leaky.drain()
+    bad_calls.Leaky.drain()
 
 
 def test_every_check_of_a_plugin_has_a_plugin_that_it_catches() -> None:

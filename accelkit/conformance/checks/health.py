@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from accelkit.conformance.bench import PluginBench, Rig, aside
 from accelkit.conformance.checks.making import in_process
-from accelkit.conformance.doors import Blind
+from accelkit.conformance.doors import Blind, Meddled
 from accelkit.conformance.model import Badge, Check, Feature, Level
 from accelkit.core.evidence import names_of
 from accelkit.core.model import Condition, Device, DeviceId, Event
@@ -188,13 +188,16 @@ def while_listening(bench: PluginBench) -> Iterator[str]:
     devices, vendor = rig.devices(), rig.vendor
     assert isinstance(vendor, SupportsEvents)
     patience_s = bench.patience(10)
-    ended = threading.Event()
+    begun, ended = threading.Event(), threading.Event()
+    door = Meddled(rig.door, begun.set)
 
     def listen() -> None:
-        aside(lambda: list(vendor.listen(rig.door, patience_s)), 2 * patience_s)
+        aside(lambda: list(vendor.listen(door, patience_s)), 2 * patience_s)
         ended.set()
 
     threading.Thread(target=listen, name="conformance-listen", daemon=True).start()
+    # Whoever listens without a look at files has begun by the end of this.
+    begun.wait(_LISTEN_S)
     for name, read in (
         ("discovery", lambda: bool(rig.report())),
         ("asking for health", lambda: bool(rig.reading(devices))),
