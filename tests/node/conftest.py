@@ -9,13 +9,18 @@ from shutil import rmtree
 
 import pytest
 
+from tests.node.agents import Agents
 from tests.node.cluster import Cluster, read_logs
 from tests.node.lifecycle import take_down
+from tests.node.measured import Measured, summary
 from tests.node.processes import alive
-from tests.node.programs import programs_folder, require_host
+from tests.node.programs import RELEASE, programs_folder, require_host
+from tests.node.simulated import Gpus
 
 HERE = Path(__file__).parent
 FOLDER = "akn-"
+GATES = ("ResourceHealthStatus=true",) if RELEASE in {"1.34", "1.35"} else ()
+"""By it a pod's status names its devices; from 1.36 on it does so anyway."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -43,7 +48,7 @@ def whole_run_cluster() -> Iterator[Cluster]:
     _sweep()
     signal.signal(signal.SIGTERM, _interrupt)  # so that what is below "finally" comes to pass
     root = Path(tempfile.gettempdir()) / f"{FOLDER}{os.getpid()}"
-    cluster = Cluster.up(root, programs_folder())
+    cluster = Cluster.up(root, programs_folder(), gates=GATES)
     try:
         yield cluster
     finally:
@@ -56,6 +61,31 @@ def cluster(whole_run_cluster: Cluster) -> Iterator[Cluster]:
     yield whole_run_cluster
     whole_run_cluster.start_kubelet()
     whole_run_cluster.remove_pods()
+
+
+@pytest.fixture
+def agents(cluster: Cluster) -> Iterator[Agents]:
+    """Starts agents; they end with the test, before its pods."""
+    started = Agents(cluster)
+    yield started
+    started.end()
+
+
+@pytest.fixture
+def gpus(cluster: Cluster) -> Gpus:
+    """A machine of eight GPUs for this test alone."""
+    return Gpus(cluster)
+
+
+@pytest.fixture
+def measured(pytestconfig: pytest.Config) -> Measured:
+    return Measured(pytestconfig)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if lines := summary(terminalreporter.config):
+        terminalreporter.section("times on this node; promises are held elsewhere")
+        terminalreporter.write_line("\n".join(lines))
 
 
 @pytest.hookimpl(wrapper=True)
