@@ -222,7 +222,9 @@ def _show_problems(view: "View") -> None:
         click.echo()
     for problem in problems:
         where = "/".join(filter(None, (problem.vendor, problem.subject)))
-        click.echo(f"problem: {where}: {problem.reason} [{problem.code}]")
+        # An error that also reaches people elsewhere names its device itself.
+        reason = problem.reason.removeprefix(f"{where}: ")
+        click.echo(f"problem: {where}: {reason} [{problem.code}]")
         if problem.remedy:
             click.echo(f"  remedy: {problem.remedy}")
 

@@ -103,7 +103,8 @@ def _wish(device: Device, policy: Policy, node: str) -> Assignment:
     if not matches(policy.only, device, node):
         return Assignment(terms=None, why="the policy's only leaves it out")
     if not device.usable:
-        return Assignment(terms=None, why="it cannot be handed out as it stands")
+        mode = f", only its partitions (mode {device.mode})" if device.mode else ""
+        return Assignment(terms=None, why=f"it cannot be handed out as it stands{mode}")
     offer = _first(device, policy.offers, node)
     if offer is None:
         return Assignment(terms=None, why="no offer selects it")

@@ -223,4 +223,28 @@ def test_vendor_that_hangs_costs_only_its_own_devices(
 
     assert answer.code == 0
     assert answer.lines[1].startswith("generic/dev-widget2  ")
-    assert "problem: sim: sim: inventory got no answer: no answer in 0.2 s" in answer.out
+    assert "problem: sim: inventory got no answer: no answer in 0.2 s" in answer.out
+
+
+def test_missing_driver_is_told_once_for_each_device_and_by_nothing_else(
+    run: Run, tmp_path: Path
+) -> None:
+    """Links, holders and versions said the same again, of devices that are not there."""
+    simulate("nvidia", "l4", 2, str(tmp_path / "m"))
+    set_state(str(tmp_path / "m"), ["uninstall"])
+
+    answer = run("devices", "--host", tmp_path / "m")
+
+    told = [line.split()[1] for line in answer.lines if line.startswith("problem: ")]
+    assert told == ["nvidia/0000:03:00.0:", "nvidia/0000:04:00.0:"]
+
+
+def test_gpu_that_is_cut_and_has_no_partitions_says_why_it_is_not_offered(
+    run: Run, tmp_path: Path
+) -> None:
+    simulate("nvidia", "h100", 1, str(tmp_path / "m"))
+    set_state(str(tmp_path / "m"), ["mig", "gpu-0", "on"])
+
+    said = run("devices", "--host", tmp_path / "m").lines[-1]
+
+    assert said.endswith(": it cannot be handed out as it stands, only its partitions (mode mig)")

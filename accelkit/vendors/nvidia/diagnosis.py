@@ -148,7 +148,7 @@ def _failing(suspect: str, error: SourceError) -> Finding:
         symptom="no GPU is offered",
         suspect=suspect,
         proof=str(error),
-        remedy=error.remedy or "see dmesg for NVRM messages",
+        remedy=error.remedy,
         sure=True,
     )
 
@@ -164,7 +164,7 @@ def _persistence(nvml: Nvml, listed: int) -> Iterator[Finding]:
                 symptom="a GPU is missing",
                 suspect=f"the GPU with index {index}",
                 proof=str(error),
-                remedy=error.remedy or "see dmesg for NVRM messages",
+                remedy=error.remedy,
                 sure=True,
             )
     if off:

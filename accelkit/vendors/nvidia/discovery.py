@@ -154,7 +154,7 @@ def _told(
             continue
         address = answer[0].locality.pci_address or ""
         if address in good or any(answer[0].id == d[0].id for d in good.values()):
-            bad[address] = Rubbish(f"two GPUs say they are {answer[0].handle}", vendor="nvidia")
+            bad[address] = Rubbish(f"two GPUs say they are {answer[0].handle}")
         else:
             good[address] = answer
     for address in sorted({*good, *bad, *functions}):
@@ -170,7 +170,7 @@ def _unlisted(function: PciFunction, nameless: list[SourceError]) -> Unreadable:
     """A GPU in sysfs that no answer names; one of those that only failed, if there are any."""
     if nameless and bound_to(function) == "nvidia":
         return _unreadable(function.address, nameless[0])
-    return not_ready(function, "the driver does not list it", "see the kernel log")
+    return not_ready(function, "the driver does not list it", facts.KERNEL_LOG)
 
 
 def _unreadable(address: str, error: SourceError) -> Unreadable:

@@ -60,6 +60,17 @@ ERRORS = MappingProxyType(
 )
 """Return codes in words. Source: nvml.h, nvmlReturn_t."""
 
+KERNEL_LOG = "see the kernel log for messages of NVRM"
+REMEDIES = MappingProxyType(
+    {
+        8: "attach the power cables of the GPU",
+        14: "have the board serviced",
+        GPU_IS_LOST: f"reboot the node if it does not come back; {KERNEL_LOG}",
+        RESET_REQUIRED: "once nothing uses it: nvidia-smi --gpu-reset",
+    }
+)
+"""What to do about return codes where it is not the kernel log that says it."""
+
 ABSENT = frozenset(
     {
         INVALID_ARGUMENT,

@@ -19,6 +19,7 @@ CONDITIONS: Mapping[str, str] = MappingProxyType(
         "needs-reboot": "The driver asks for a reboot of the node.",
         "drain-p2p": "The driver asks to end all use of the GPU together with others.",
         "imex-domain": "The driver asks to recover the domain of nodes that the GPU is in.",
+        "recovery-unknown": "The driver asks for something that is not known here.",
         "row-remap-failed": "No spare rows are left for defective memory.",
         "row-remap-pending": "Defective memory will be replaced by the next reset.",
         "page-retirement-pending": "Defective memory will be taken out by the next reset.",
@@ -121,8 +122,9 @@ def _asked_for(nvml: Nvml, handle: Handle) -> int | None:
 
 
 def _of_gpu(nvml: Nvml, handle: Handle, asked: int | None) -> Iterator[Condition]:
-    if asked is not None and asked in _ACTIONS:
-        code, severity, scope = _ACTIONS[asked]
+    if asked:
+        unknown = ("recovery-unknown", Severity.DEGRADED, Scope.DEVICE)
+        code, severity, scope = _ACTIONS.get(asked, unknown)
         yield _condition(code, severity, scope, f"{CONDITIONS[code]} (recovery action {asked})")
     yield from _memory(nvml, handle)
     yield from _clocks(nvml, handle)
@@ -172,8 +174,9 @@ def _fabric(nvml: Nvml, handle: Handle) -> Iterator[Condition]:
         text = f"{CONDITIONS['fabric-misconfigured']} (reason {fabric.misconfigured})"
         yield _condition("fabric-misconfigured", Severity.DEGRADED, message=text)
     ports = read_ports(nvml, handle)
-    # Cards with bridges have links that lead nowhere; behind switches all must work.
-    if ports.switched and ports.dark:
+    # Cards with bridges have links that lead nowhere; behind switches all must work. Where none
+    # works, only the fabric tells that there are switches.
+    if ports.dark and (ports.switched or fabric is not None):
         total = ports.switched + ports.dark
         yield _condition("nvlink-down", Severity.DEGRADED, message=f"{ports.dark} of {total}")
 

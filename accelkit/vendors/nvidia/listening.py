@@ -104,7 +104,7 @@ def _event(nvml: Nvml, data: Answer) -> Iterator[Event]:
     elif data.eventType in xid.EVENTS:
         code = xid.EVENTS[data.eventType]
     else:
-        raise Rubbish(f"an event has type {data.eventType}", vendor="nvidia")
+        raise Rubbish(f"an event has type {data.eventType}")
     gi, ci = data.gpuInstanceId, data.computeInstanceId
     told = {} if gi == _NO_INSTANCE else {"gpu-instance": str(gi), "compute-instance": str(ci)}
     yield Event(

@@ -107,7 +107,7 @@ def _read_profile(
 def _spelt(name: object) -> str:
     found = _NAME.fullmatch(text(name, "the profile name"))
     if found is None or len(slug(found[1])) > 14:
-        raise Rubbish(f"a profile is named {name!r}", vendor="nvidia")
+        raise Rubbish(f"a profile is named {name!r}")
     return found[1]
 
 
@@ -159,7 +159,7 @@ def _placements(nvml: Nvml, handle: Handle, profile: int) -> tuple[tuple[int, ..
     if not starts:
         return (), 0
     if len(sizes) != 1 or max(starts) + max(sizes) > _MOST_SLOTS or min(sizes) < 1:
-        raise Rubbish(f"profile {profile} has sizes {sizes} at {starts}", vendor="nvidia")
+        raise Rubbish(f"profile {profile} has sizes {sizes} at {starts}")
     return tuple(sorted(starts)), sizes.pop()
 
 
@@ -176,12 +176,12 @@ def read_instances(nvml: Nvml, handle: Handle, cut: Cut) -> tuple[Instance, ...]
         for info in _gpu_instances(nvml, handle, profile, cut)
     ]
     if nameless := {gi for gi, *_ in computing} - {instance.gi for instance in found}:
-        raise Rubbish(f"instances {sorted(nameless)} have no known profile", vendor="nvidia")
+        raise Rubbish(f"instances {sorted(nameless)} have no known profile")
     taken: set[int] = set()
     for instance in found:
         slots = set(range(instance.start, instance.start + cut.named(instance.profile).size))
         if taken & slots:
-            raise Rubbish(f"instances overlap in slots {sorted(taken & slots)}", vendor="nvidia")
+            raise Rubbish(f"instances overlap in slots {sorted(taken & slots)}")
         taken |= slots
     return tuple(sorted(found, key=lambda i: i.start))
 
@@ -214,9 +214,7 @@ def _instance(info: Answer, cut: Cut, computing: list[tuple[int, int, str, bool]
     profile = cut.ids.get(info.profileId)
     start = info.placement.start
     if profile is None or start not in cut.named(profile).starts:
-        raise Rubbish(
-            f"instance {info.id} has profile {info.profileId} at slot {start}", vendor="nvidia"
-        )
+        raise Rubbish(f"instance {info.id} has profile {info.profileId} at slot {start}")
     whole = computing[0] if len(computing) == 1 and computing[0][3] else None
     return Instance(
         gi=info.id,

@@ -42,21 +42,30 @@ class NvmlError(SourceError):
 
     code = "nvml-failed"
 
-    def __init__(self, function: str, value: int, *, remedy: str = "") -> None:
+    def __init__(self, function: str, value: int) -> None:
         words = facts.ERRORS.get(value, "unknown")
         super().__init__(
             f"{function} answered {value} ({words})",
             vendor="nvidia",
             operation=function,
-            remedy=remedy,
+            remedy=facts.REMEDIES.get(value, facts.KERNEL_LOG),
         )
         self.value = value
 
 
 class Rubbish(SourceError):
-    """NVML answered something that cannot be."""
+    """NVML answered something that cannot be.
+
+    Args:
+        text: What, in words.
+    """
 
     code = "rubbish"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            text, vendor="nvidia", remedy=f"{facts.KERNEL_LOG}, and try another driver version"
+        )
 
 
 class _Switch:
@@ -181,7 +190,7 @@ class Nvml:
             raise NvmlError(function, facts.FUNCTION_NOT_FOUND) from error
         except (ValueError, IndexError, OverflowError, MemoryError) as error:
             # Texts that are none, counts that are too large for the binding's own arrays.
-            raise Rubbish(f"{function} answered rubbish: {error}", vendor="nvidia") from error
+            raise Rubbish(f"{function} answered rubbish: {error}") from error
 
     def drop(self, generation: int | None = None) -> None:
         """End the session; the next call opens another.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from accelkit import SourceError, SourceTimeout
+from accelkit.vendors.nvidia.facts import KERNEL_LOG
 
 T = TypeVar("T")
 
@@ -54,7 +55,7 @@ class Patience:
 
 def _settled(answer: T | Exception | None) -> T | SourceError:
     if answer is None:
-        return SourceTimeout("the driver does not answer", vendor="nvidia")
+        return SourceTimeout("the driver does not answer", vendor="nvidia", remedy=KERNEL_LOG)
     if isinstance(answer, Exception) and not isinstance(answer, SourceError):
         raise answer
     return answer

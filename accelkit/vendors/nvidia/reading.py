@@ -53,9 +53,9 @@ def text(value: object, what: str) -> str:
     try:
         found = value.decode() if isinstance(value, bytes) else value
     except UnicodeDecodeError as error:
-        raise Rubbish(f"{what} is no text", vendor="nvidia") from error
+        raise Rubbish(f"{what} is no text") from error
     if not isinstance(found, str) or not found.isprintable() or not found.strip():
-        raise Rubbish(f"{what} is {value!r}", vendor="nvidia")
+        raise Rubbish(f"{what} is {value!r}")
     return found.strip()[:_TEXT_LIMIT].strip()
 
 
@@ -66,7 +66,7 @@ def number(value: object, what: str, most: int, least: int = 0) -> int:
         Rubbish: It is not.
     """
     if not isinstance(value, int) or not least <= value <= most:
-        raise Rubbish(f"{what} is {value!r}", vendor="nvidia")
+        raise Rubbish(f"{what} is {value!r}")
     return value
 
 
@@ -78,7 +78,7 @@ def version(value: object, what: str) -> Version:
     """
     found = re.match(r"\d{1,6}(?:\.\d{1,6}){0,3}", text(value, what))
     if found is None:
-        raise Rubbish(f"{what} is {value!r}", vendor="nvidia")
+        raise Rubbish(f"{what} is {value!r}")
     return Version.parse(found[0])
 
 
@@ -135,7 +135,7 @@ def read_uuid(nvml: Nvml, handle: Handle) -> str:
     """The UUID of a whole GPU, in NVML's spelling."""
     uuid = text(nvml.ask("nvmlDeviceGetUUID", handle), "the UUID")
     if _UUID.fullmatch(uuid) is None:
-        raise Rubbish(f"the UUID is {uuid!r}", vendor="nvidia")
+        raise Rubbish(f"the UUID is {uuid!r}")
     return uuid
 
 

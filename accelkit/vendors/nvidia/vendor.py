@@ -9,6 +9,7 @@ from accelkit import (
     Access,
     Condition,
     Device,
+    DriverNotReady,
     Edits,
     Event,
     Evidence,
@@ -16,6 +17,7 @@ from accelkit import (
     Grant,
     Holding,
     Host,
+    LibraryMissing,
     Link,
     PciFunction,
     PciMatch,
@@ -134,10 +136,10 @@ class Nvidia(
             yield Event(subject=address, code=xid.code_of(number), source="kernel")
 
     def links(self, host: Host, devices: tuple[Device, ...]) -> Iterable[Link]:
-        return links.read_links(self.nvml(host), devices)
+        return links.read_links(self.nvml(host), devices) if devices else ()
 
     def holders(self, host: Host, devices: tuple[Device, ...]) -> Iterable[Holding]:
-        return holders.read_holders(self.nvml(host), devices)
+        return holders.read_holders(self.nvml(host), devices) if devices else ()
 
     def diagnose(self, host: Host) -> Iterable[Finding]:
         return diagnosis.diagnose(
@@ -148,7 +150,10 @@ class Nvidia(
         return edits.make_edits(host, grant, self._chosen.driver_root)
 
     def software(self, host: Host) -> Mapping[str, str]:
-        driver = read_driver(self.nvml(host))
+        try:
+            driver = read_driver(self.nvml(host))
+        except (LibraryMissing, DriverNotReady):  # each GPU says so
+            return {}
         cuda = {} if driver.cuda is None else {"cuda": f"{driver.cuda.major}.{driver.cuda.minor}"}
         return {"driver": driver.text, "nvml": driver.library, **cuda}
 

@@ -93,6 +93,7 @@ def test_one_lost_gpu_costs_only_itself(bench: Make) -> None:
 
     assert len(made.devices()) == 7
     assert wrong(made.unreadable()) == [(third.locality.pci_address, "gpu-lost")]
+    assert "reboot" in made.unreadable()[0].remedy
 
 
 def test_lost_gpu_is_back_after_it_was_mended(bench: Make) -> None:
@@ -123,6 +124,7 @@ def test_sick_gpu_costs_only_itself_whatever_its_sickness(bench: Make, code: int
 
     assert [d.locality.pci_address for d in made.devices()] == ["0000:03:00.0", "0000:13:00.0"]
     assert [u.subject for u in made.unreadable()] == ["0000:04:00.0"]
+    assert all(u.remedy for u in made.unreadable())
 
 
 def test_gpu_that_hangs_in_every_call_costs_only_itself(bench: Make) -> None:
@@ -133,6 +135,7 @@ def test_gpu_that_hangs_in_every_call_costs_only_itself(bench: Make) -> None:
 
     assert [d.locality.pci_address for d in made.devices()] == ["0000:03:00.0", "0000:13:00.0"]
     assert [(u.subject, u.code) for u in made.unreadable()] == [("0000:04:00.0", "source-timeout")]
+    assert "kernel log" in made.unreadable()[0].remedy
 
 
 def test_gpu_that_does_not_answer_costs_only_itself(bench: Make) -> None:

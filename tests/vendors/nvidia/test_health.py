@@ -42,6 +42,8 @@ def test_healthy_gpu_has_no_conditions(bench: Make) -> None:
         ("fabric-mask gpu-0 1", "fabric-degraded", DEGRADED),
         ("fabric-mask gpu-0 1024", "fabric-misconfigured", DEGRADED),
         ("dark gpu-0 2", "nvlink-down", DEGRADED),
+        ("dark gpu-0 18", "nvlink-down", DEGRADED),
+        ("recovery gpu-0 99", "recovery-unknown", DEGRADED),
     ],
 )
 def test_fault_shows_while_it_lasts(bench: Make, verb: str, code: str, severity: Severity) -> None:
