@@ -58,6 +58,8 @@ def read_faults(path: str) -> tuple[Fault, ...]:
         raise ConfigError([(path, f"cannot be read: {error}")]) from error
     except yaml.YAMLError as error:
         raise ConfigError([(path, f"is not YAML: {' '.join(str(error).split())}")]) from error
+    except RecursionError as error:
+        raise ConfigError([(path, "is nested too deep")]) from error
     return parse_faults(found, path)
 
 

@@ -62,6 +62,8 @@ def load(directory: str) -> Record:
         _refuse(path, f"cannot be read: {error.strerror}")
     except ValueError as error:
         _refuse(path, f"is not JSON: {error}")
+    except RecursionError:
+        _refuse(path, "is nested too deep")
     try:
         return _record(found)
     except (ConfigError, ValueError) as error:

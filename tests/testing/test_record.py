@@ -66,6 +66,13 @@ def test_a_record_that_is_no_json_is_refused_in_one_line(tmp_path: Path, content
     assert "\n" not in str(caught.value)
 
 
+def test_a_record_that_is_nested_without_end_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "machine.json").write_text("[" * 100_000)
+
+    with pytest.raises(ConfigError, match="is nested too deep"):
+        load(str(tmp_path))
+
+
 def test_a_directory_without_a_record_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no simulated machine"):
         load(str(tmp_path))
