@@ -4,8 +4,8 @@ from importlib import import_module
 
 _MODULES = {
     "allocation": "ContainerEdits Edits Finding Grant Granted Hook Mount Sample Setting",
-    "errors": "AccelkitError AccessDenied ConfigError DriverNotReady LibraryMissing MissingParts ModelError "
-    "NotThere SourceError SourceTimeout StartOver",
+    "errors": "AccelkitError AccessDenied ConfigError DriverNotReady LibraryMissing "
+    "MissingParts ModelError NotThere SourceError SourceTimeout StartOver",
     "hooks": "hookimpl",
     "host": "Finished Host Stat",
     "model": "Condition Device DeviceId DeviceNode Event Evidence Group Holder Holding Link "

@@ -1,19 +1,20 @@
-from accelkit.testing.faults import Fault as Fault
-from accelkit.testing.faults import read_faults as read_faults
+from accelkit.testing.faults import Fault as Fault, read_faults as read_faults
 from accelkit.testing.hosts import open_host as open_host
 from accelkit.testing.machine_host import MachineHost as MachineHost
-from accelkit.testing.machines import File as File
-from accelkit.testing.machines import Line as Line
-from accelkit.testing.machines import Link as Link
-from accelkit.testing.machines import Live as Live
-from accelkit.testing.machines import Machine as Machine
-from accelkit.testing.machines import Node as Node
-from accelkit.testing.machines import Part as Part
-from accelkit.testing.machines import State as State
-from accelkit.testing.machines import pointee as pointee
-from accelkit.testing.simulate import play as play
-from accelkit.testing.simulate import set_faults as set_faults
-from accelkit.testing.simulate import set_state as set_state
-from accelkit.testing.sysfs import PciPlace as PciPlace
-from accelkit.testing.sysfs import pci_function as pci_function
-from accelkit.testing.sysfs import pci_place as pci_place
+from accelkit.testing.machines import (
+    File as File,
+    Line as Line,
+    Link as Link,
+    Live as Live,
+    Machine as Machine,
+    Node as Node,
+    Part as Part,
+    State as State,
+    pointee as pointee,
+)
+from accelkit.testing.simulate import play as play, set_faults as set_faults, set_state as set_state
+from accelkit.testing.sysfs import (
+    PciPlace as PciPlace,
+    pci_function as pci_function,
+    pci_place as pci_place,
+)

@@ -4,8 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from accelkit.agent.reload import SIZE_LIMIT, load_yaml, read_policy_file
 from accelkit.core.errors import ConfigError

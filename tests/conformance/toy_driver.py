@@ -10,8 +10,7 @@ from typing import ClassVar
 import grpc
 
 from accelkit.backends.wire import services
-from accelkit.backends.wire.messages import deviceplugin as dp
-from accelkit.backends.wire.messages import registration as reg
+from accelkit.backends.wire.messages import deviceplugin as dp, registration as reg
 from accelkit.backends.wire.serve import Server, bind, dial, fresh_path
 from accelkit.backends.wire.status import StatusError
 from accelkit.conformance.model import Feature

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from accelkit.core.allocation import ContainerEdits, Hook, Mount
 from accelkit.core.cdi import (

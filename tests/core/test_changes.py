@@ -2,8 +2,7 @@ from collections.abc import Mapping
 
 import attrs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from accelkit.core.allocation import ContainerEdits
 from accelkit.core.model import Condition, Group, Holder, Holding, Link, Problem

@@ -1,7 +1,6 @@
 from datetime import timedelta
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from accelkit.core.evidence import MOST_EVIDENCE, of_device, record
 from accelkit.core.model import Device, DeviceId, Event, Evidence, Locality

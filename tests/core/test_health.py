@@ -2,8 +2,7 @@ from datetime import timedelta
 
 import attrs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from accelkit.core.health import assess, grace_ends, judge
 from accelkit.core.model import Condition, Device, Snapshot

@@ -1,7 +1,6 @@
 import attrs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from accelkit.core.errors import ModelError
 from accelkit.core.model import (

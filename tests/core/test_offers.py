@@ -2,8 +2,7 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from accelkit.core.model import Device, DeviceId, Holder, Holding, Problem, Snapshot
 from accelkit.core.offers import assign, check_offers, resource_of

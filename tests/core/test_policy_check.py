@@ -5,8 +5,7 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from accelkit.core.backend import Backend, BackendFactory
 from accelkit.core.errors import ConfigError

@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 import attrs
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from jsonschema import Draft202012Validator
 
 from accelkit.agent.reload import load_yaml

@@ -8,8 +8,7 @@ from typing import Literal
 
 import attrs
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from accelkit.core.allocation import Allocation, ContainerEdits, Edits, Grant, Prepared, Setting
 from accelkit.core.errors import ConfigError, ModelError

@@ -1,8 +1,7 @@
 """Durations and amounts as people write them."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from accelkit.core.units import (
     BYTES_LIMIT,

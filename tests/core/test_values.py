@@ -2,8 +2,7 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from accelkit.core.errors import ModelError
 from accelkit.core.values import FrozenMap, Version, dns_label, freeze, frozen_map, is_dns_label

@@ -3,8 +3,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from accelkit.core.errors import ConfigError
 from accelkit.core.values import FrozenMap

@@ -1,7 +1,6 @@
 """Values to trees. The order of keys is that of the fields; of sets and maps, ascending."""
 
-from collections.abc import Callable, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Mapping, Set as AbstractSet
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, TypeAlias

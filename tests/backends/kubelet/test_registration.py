@@ -9,8 +9,7 @@ import attrs
 import pytest
 
 from accelkit.backends.wire import services
-from accelkit.backends.wire.messages import deviceplugin as dp
-from accelkit.backends.wire.messages import registration as reg
+from accelkit.backends.wire.messages import deviceplugin as dp, registration as reg
 from accelkit.backends.wire.serve import bind, dial
 from accelkit.conformance.sims.events import Listed, Registered, Started, until
 from accelkit.conformance.sims.kubelet import KubeletSim

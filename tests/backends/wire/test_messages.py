@@ -6,9 +6,11 @@ import pytest
 from google.protobuf import descriptor_pool
 from google.protobuf.message import Message
 
-from accelkit.backends.wire.messages import deviceplugin as dp
-from accelkit.backends.wire.messages import podresources as pr
-from accelkit.backends.wire.messages import registration as reg
+from accelkit.backends.wire.messages import (
+    deviceplugin as dp,
+    podresources as pr,
+    registration as reg,
+)
 from tests import wire_fresh
 
 # Encoded independently of our protos, and decoded by protoc with the upstream definitions.

@@ -5,8 +5,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from pathlib import Path
 
 from accelkit.backends.wire import services
-from accelkit.backends.wire.messages import deviceplugin as dp
-from accelkit.backends.wire.messages import registration as reg
+from accelkit.backends.wire.messages import deviceplugin as dp, registration as reg
 from accelkit.backends.wire.serve import Server, bind, dial, fresh_path
 from accelkit.conformance.sims.kubelet import KubeletSim
 

@@ -2,8 +2,7 @@ from random import Random
 
 import attrs
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from accelkit.core.preference import Method, Topology, closeness, family, prefer
 from accelkit.core.preference.choose import REMEMBERED

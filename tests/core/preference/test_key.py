@@ -1,7 +1,6 @@
 from itertools import combinations
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from accelkit.core.preference import Topology
 from accelkit.core.preference.key import fold

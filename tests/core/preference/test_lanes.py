@@ -2,8 +2,7 @@ from itertools import product
 from random import Random
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from accelkit.core.preference import Topology
 from accelkit.core.preference.choose import BUDGET_MS

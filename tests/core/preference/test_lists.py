@@ -1,5 +1,4 @@
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from accelkit.core.preference import Method, Topology, family, prefer
 from tests.core.preference.brute import first_of_legal, requests, topologies

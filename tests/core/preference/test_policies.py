@@ -1,8 +1,7 @@
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from accelkit.core.policy import Place
 from accelkit.core.preference import (

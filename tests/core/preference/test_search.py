@@ -1,5 +1,4 @@
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from accelkit.core.preference import Topology, closeness
 from accelkit.core.preference.classes import classes, everything

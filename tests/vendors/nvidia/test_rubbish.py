@@ -7,8 +7,7 @@ from functools import partial
 from typing import Any, Self
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from accelkit import Device, SourceError
 from accelkit.core.reading import read_inventory
