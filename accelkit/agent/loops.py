@@ -29,11 +29,17 @@ async def read_inventory(knowledge: Knowledge, source: Source, clock: Clock) -> 
 
 
 async def read_health(knowledge: Knowledge, source: Source, clock: Clock) -> None:
-    """Read how one vendor's devices are every ``read.health``, and when its bell rings."""
+    """Read how one vendor's devices are every ``read.health``, and when its bell rings.
+
+    The first ring is answered at once, and those of a storm together: ``read.debounce`` apart.
+    """
     while True:
-        await source.health.wait(clock, knowledge.policy.read.health)
+        read = knowledge.policy.read
+        spacing = min(read.debounce, read.health)
+        await source.health.wait(clock, read.health - spacing)
         if source.report is not None:
             await knowledge.examine(source)
+        await clock.sleep(spacing)
 
 
 async def listen(knowledge: Knowledge, source: Source, clock: Clock) -> None:

@@ -10,7 +10,7 @@ from accelkit.agent import loops
 from accelkit.agent.agent import Agent
 from accelkit.core.errors import SourceError
 from accelkit.core.host import Host
-from accelkit.core.model import Device, Event, Holder, Holding
+from accelkit.core.model import Condition, Device, Event, Evidence, Holder, Holding
 from accelkit.core.policy import HealthPolicy, Policy, Seconds
 from accelkit.core.values import HolderKind
 from accelkit.core.vendor import Signals, SupportsHolders
@@ -44,6 +44,31 @@ async def test_event_is_written_down_and_makes_its_device_unhealthy(tmp_path: Pa
 
         assert health_of(agent)["listening/b"] == "HEALTHY"
         assert [e.code for e in agent._knowledge.evidence] == ["xid-79"]
+
+
+async def test_events_of_a_storm_are_looked_at_together(tmp_path: Path) -> None:
+    """Seen: one look for each of a thousand events a second, and nothing left of a processor."""
+
+    class Storming(Listening):
+        looks = 0
+
+        def listen(self, host: Host, timeout_s: float) -> Iterable[Event]:
+            return [Event(subject="a", code="xid-79", source="library")]
+
+        def conditions(
+            self, host: Host, device: Device, evidence: tuple[Evidence, ...]
+        ) -> Iterable[Condition]:
+            self.looks += 1
+            return super().conditions(host, device, evidence)
+
+    vendor = Storming()
+    vendor.names = ("a",)
+    async with running(parts(tmp_path, vendor, wanted=slow(tmp_path))) as agent:
+        await until(lambda: sum(e.count for e in agent._knowledge.evidence) > 200)
+        await until(lambda: health_of(agent).get("listening/a") == "UNHEALTHY")
+
+        heard = sum(e.count for e in agent._knowledge.evidence)
+        assert vendor.looks * 10 < heard
 
 
 async def test_listening_that_fails_is_a_problem_and_goes_on(
