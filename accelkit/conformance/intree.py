@@ -50,10 +50,11 @@ def subject_of(name: str, *, product: str | None = None, host: str | None = None
     Raises:
         ConfigError: There is no such vendor, or its machine has no such product.
     """
-    vendors: Mapping[str, type[Vendor]] = load_plugins().vendors
+    registry = load_plugins()
+    vendors: Mapping[str, type[Vendor]] = registry.vendors
     if name not in vendors:
         raise ConfigError(
-            [(f"vendor {name}", "is not installed")], remedy=f"name one of {', '.join(vendors)}"
+            [(f"vendor {name}", registry.lack(name))], remedy=f"name one of {', '.join(vendors)}"
         )
     subject = PluginSubject(vendor=vendors[name], **_KNOWN.get(name, {}))  # type: ignore[arg-type]  # a table of fields
     machine = subject.simulated

@@ -88,6 +88,10 @@ class RealHost:
                 found = os.stat(self._real(path))  # noqa: PTH116 - a path as the caller wrote it
             except (FileNotFoundError, NotADirectoryError):
                 return None
+            except OSError as error:
+                if error.errno == errno.ELOOP:  # links that lead to each other lead to nothing
+                    return None
+                raise
             kind = next((name for is_kind, name in _KINDS if is_kind(found.st_mode)), "o")
             device = kind in "cb"
             return Stat(

@@ -72,6 +72,11 @@ class Registry:
     plugins: FrozenMap[str, Plugin] = FrozenMap()
     """Those that loaded."""
 
+    def lack(self, vendor: str) -> str:
+        """Why there is no *vendor*, as far as the failure of a plugin of that name tells."""
+        reasons = [failure.reason for failure in self.failures if failure.plugin == vendor]
+        return f"is not used: {'; '.join(reasons)}" if reasons else "is not installed"
+
 
 def load_plugins(
     run_dir: str | None = None, points: Iterable[EntryPoint] | None = None
@@ -182,7 +187,13 @@ class _Loading:
                 self.fail(plugin, error)
                 continue
             if good.name in kept:
-                self.fail(plugin, PluginContractError(f"{good.name!r} is another plugin's name"))
+                has = next(
+                    (p.name for p in self.plugins.values() if good.name in p.vendors + p.backends),
+                    plugin,
+                )
+                self.fail(
+                    plugin, PluginContractError(f"{good.name!r} is of the plugin {has} already")
+                )
             else:
                 kept[good.name] = good
                 names.append(good.name)
@@ -205,8 +216,14 @@ def _registered(point: EntryPoint) -> pluggy.PluginManager:
     """A manager of its own for each plugin: what one does wrong, no other notices."""
     manager = pluggy.PluginManager(hooks.GROUP)
     manager.add_hookspecs(hooks)
-    manager.register(point.load(), name=point.name)
+    module = point.load()
+    manager.register(module, name=point.name)
     manager.check_pending()
+    if not manager.get_hookcallers(module):
+        raise PluginContractError(
+            f"{point.value} has no hook",
+            remedy="mark accelkit_vendors or accelkit_backends with accelkit.hookimpl",
+        )
     return manager
 
 

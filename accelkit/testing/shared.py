@@ -27,12 +27,21 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _LOCK = "machine.lock"
 
 
-def vendor_class(name: str) -> type[Vendor] | None:
-    """The vendor *name* of any installed plugin; None: no plugin brings it."""
+def vendor_class(name: str) -> type[Vendor]:
+    """The vendor *name* of any installed plugin.
+
+    Raises:
+        ConfigError: There is none that can be used.
+    """
     # The plugin of that name first, so that others need not be imported.
     points = entry_points(group=GROUP)
     near = load_plugins(points=[p for p in points if p.name == name]).vendors
-    return near.get(name) or load_plugins(points=points).vendors.get(name)
+    if name in near:
+        return near[name]
+    registry = load_plugins(points=points)
+    if name in registry.vendors:
+        return registry.vendors[name]
+    raise ConfigError([(f"vendor {name}", registry.lack(name))], remedy="see: accelkit vendor list")
 
 
 @lru_cache
@@ -43,9 +52,8 @@ def machine_class(name: str) -> type[Machine]:
         ConfigError: There is no such vendor, or it brings none.
     """
     vendor = vendor_class(name)
-    if vendor is None or vendor.machine is None:
-        lack = "no installed plugin brings it" if vendor is None else "it has no simulated machine"
-        raise ConfigError([(f"vendor {name}", lack)], remedy="see: accelkit vendor list")
+    if vendor.machine is None:
+        raise ConfigError([(f"vendor {name}", "has no simulated machine")])
     module, _, attribute = vendor.machine.partition(":")
     try:
         found = getattr(import_module(module), attribute)

@@ -99,7 +99,7 @@ def test_device_nodes_are_real_where_they_are_asked_for(run: Run, tmp_path: Path
 @pytest.mark.parametrize(
     "words, said",
     [
-        (("nope", "DIR"), "vendor nope: no installed plugin brings it\nremedy: see: accelkit"),
+        (("nope", "DIR"), "vendor nope: is not installed\nremedy: see: accelkit"),
         (("nvidia", "--product", "x1", "DIR"), "product x1: nvidia has none of that name"),
         (("nvidia", "--count", "0", "DIR"), "count: 0 is not from 1 to 256"),
         (("nvidia", "--option", "x", "DIR"), "--option x: write KEY=VALUE"),

@@ -57,6 +57,20 @@ def test_links_are_followed_below_the_root_only(host: RealHost) -> None:
         host.resolve("/sys/away/passwd")
 
 
+def test_a_link_to_itself_leads_to_nothing(root: Path, host: RealHost) -> None:
+    (root / "sys/there").symlink_to("back")
+    (root / "sys/back").symlink_to("there")
+
+    assert host.stat("/sys/loop") is None
+    assert not host.exists("/sys/there")
+    assert RealHost().stat(f"{root}/sys/there") is None
+
+
+def test_a_name_that_is_too_long_is_not_known(host: RealHost) -> None:
+    with pytest.raises(SourceError, match="name too long"):
+        host.stat("/" + "x" * 300)
+
+
 def test_a_link_to_itself_cannot_be_read(host: RealHost) -> None:
     with pytest.raises(SourceError, match="/sys/loop: cannot read it: Too many levels"):
         host.read("/sys/loop")

@@ -82,13 +82,36 @@ def test_vendors_and_backends_are_found_by_name(plugins: Plugins) -> None:
     assert registry.plugins["koordinator"].backends == ("koordinator",)
 
 
-def test_plugin_with_no_hook_at_all_brings_nothing(plugins: Plugins) -> None:
-    plugins.add("empty", "")
+@pytest.mark.parametrize("source", ["", VENDOR.format(name="acme").replace("@hookimpl", "")])
+def test_plugin_with_no_hook_at_all_is_told_what_it_lacks(plugins: Plugins, source: str) -> None:
+    """Its author saw nothing anywhere: neither the vendor nor a reason."""
+    plugins.add("empty", source)
 
     registry = load_plugins(points=plugins.points)
 
-    assert registry == Registry(plugins=registry.plugins)
-    assert list(registry.plugins) == ["empty"]
+    assert registry == Registry(failures=registry.failures)
+    (failure,) = registry.failures
+    assert (failure.plugin, failure.code) == ("empty", "plugin-contract")
+    assert failure.reason == f"{plugins.points[0].value} has no hook"
+    assert "accelkit.hookimpl" in failure.remedy
+
+
+def test_vendor_that_is_lacking_is_explained_by_its_plugin(plugins: Plugins) -> None:
+    plugins.add("acme", "raise ValueError('no')")
+
+    registry = load_plugins(points=plugins.points)
+
+    assert registry.lack("acme") == "is not used: ValueError: no"
+    assert registry.lack("other") == "is not installed"
+
+
+def test_plugin_that_gives_one_name_twice_is_told_so(plugins: Plugins) -> None:
+    source = VENDOR.format(name="acme").replace("[Acme]", "[Acme, Acme]")
+    plugins.add("acme", source)
+
+    assert failures(plugins) == [
+        ("acme", "plugin-contract", "'acme' is of the plugin acme already")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +223,9 @@ def test_first_plugin_by_name_has_a_vendors_name(plugins: Plugins) -> None:
     assert registry.vendors["acme"].__module__ == plugins.points[1].value
     assert registry.failures == (
         LoadFailure(
-            plugin="second", code="plugin-contract", reason="'acme' is another plugin's name"
+            plugin="second",
+            code="plugin-contract",
+            reason="'acme' is of the plugin first already",
         ),
     )
 

@@ -60,5 +60,5 @@ def test_a_machine_of_an_unknown_vendor_is_refused(here: str) -> None:
     record = Path(here, "machine.json")
     record.write_text(record.read_text().replace('"sim"', '"gone"'))
 
-    with pytest.raises(ConfigError, match="vendor gone: no installed plugin brings it"):
+    with pytest.raises(ConfigError, match="vendor gone: is not installed"):
         open_host(here)

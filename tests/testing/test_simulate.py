@@ -73,8 +73,8 @@ def test_two_parts_of_one_vendor_are_refused(here: str) -> None:
 @pytest.mark.parametrize(
     "vendor,product,count,text",
     [
-        ("nobody", None, 1, "vendor nobody: no installed plugin brings it"),
-        ("plain", None, 1, "vendor plain: it has no simulated machine"),
+        ("nobody", None, 1, "vendor nobody: is not installed"),
+        ("plain", None, 1, "vendor plain: has no simulated machine"),
         ("toy", "car", 1, "product car: toy has none of that name"),
         ("toy", None, 0, "count: 0 is not from 1 to 256"),
         ("toy", None, 257, "count: 257 is not from 1 to 256"),

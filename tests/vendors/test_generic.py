@@ -85,6 +85,9 @@ def test_a_device_comes_and_goes_with_its_node(tmp_path: Path) -> None:
 def test_what_is_no_device_node_is_no_device(tmp_path: Path) -> None:
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev/plain").write_text("")
+    (tmp_path / "dev/folder").mkdir()
+    (tmp_path / "dev/broken").symlink_to("nowhere")
+    (tmp_path / "dev/round").symlink_to("round")
     vendor = vendor_of({"name": "all", "match": {"path": "/dev/*"}})
 
     assert devices(vendor, RealHost(str(tmp_path))) == []
