@@ -88,7 +88,7 @@ def compose(file: Path | None, node: str, root: str | None) -> Parts:
         return again
 
     check_installed(policy, registry)
-    host = open_host(root or policy.paths.host)
+    host = open_host(policy.paths.host if root is None else root)
     chosen = choose_vendors(policy, registry, host)
     for failure in chosen.failures:
         log.error(

@@ -120,8 +120,11 @@ def run(
 
     Ends with 1 if a must failed.
     """
-    from accelkit.conformance.runner import Options, Select  # noqa: PLC0415 - help does without
-    from accelkit.conformance.runner import run as run_all  # noqa: PLC0415 - see above
+    from accelkit.conformance.runner import (  # noqa: PLC0415 - help does without
+        Options,
+        Select,
+        run as run_all,
+    )
 
     options = Options(
         seed=seed,
@@ -131,6 +134,8 @@ def run(
         waivers=_waivers(waivers),
     )
     select = Select(only=only, never=skip)
+    if junit is not None:
+        _write_to(junit, "")  # what cannot be written is better known before the run
     reports: list[Report] = []
     for subject in _subjects(whom, deadline_scale):
         if form is Form.TABLE:
@@ -150,6 +155,8 @@ def _subjects(whom: Whom, scale: float) -> "Sequence[Subject]":
         ConfigError: There is no such vendor or product.
     """
     from accelkit.conformance.intree import IN_TREE, subject_of  # noqa: PLC0415 - help does without
+    from accelkit.core.errors import ConfigError  # noqa: PLC0415 - see above
+    from accelkit.testing.hosts import open_host  # noqa: PLC0415 - see above
 
     vendors, product, host = whom["vendors"], whom["product"], whom["host"]
     hooks = [name for name in _HOOKS if whom[name.replace("-", "_")]]  # type: ignore[literal-required]  # of the table
@@ -161,7 +168,16 @@ def _subjects(whom: Whom, scale: float) -> "Sequence[Subject]":
         raise click.UsageError("--resource, --cdi and commands mean something only with --driver")
     if (product or host) and len(vendors) != 1:
         raise click.UsageError("--product and --host go with one VENDOR")
-    return [subject_of(name, product=product, host=host) for name in vendors or IN_TREE]
+    if host is not None:
+        open_host(host)  # a host that is not there would fail every check
+    subjects = [subject_of(name, product=product, host=host) for name in vendors or IN_TREE]
+    for subject in subjects:
+        if subject.simulated is None and subject.host is None:
+            raise ConfigError(
+                [(subject.name, "has no simulated machine to run the checks on")],
+                remedy="name a host, such as / where its hardware is: --host DIR",
+            )
+    return subjects
 
 
 def _driver(whom: Whom, scale: float) -> "Subject":
@@ -214,13 +230,17 @@ def _show_end(report: "Report") -> None:
 
 def _write(reports: "Sequence[Report]", form: Form, junit: Path | None) -> None:
     from accelkit.conformance.render import as_json, as_junit  # noqa: PLC0415 - help does without
-    from accelkit.core.errors import ConfigError  # noqa: PLC0415 - see above
 
     if form is not Form.TABLE:
         show_tree(json.loads(as_json(reports)), form)
-    if junit is None:
-        return
+    if junit is not None:
+        _write_to(junit, as_junit(reports))
+
+
+def _write_to(junit: Path, text: str) -> None:
+    from accelkit.core.errors import ConfigError  # noqa: PLC0415 - help does without
+
     try:
-        junit.write_text(as_junit(reports), encoding="utf-8")
+        junit.write_text(text, encoding="utf-8")
     except OSError as error:
         raise ConfigError([(str(junit), f"cannot be written: {error.strerror}")]) from error

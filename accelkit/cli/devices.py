@@ -236,5 +236,5 @@ def _show_nothing(found: "NodeReading") -> None:
         click.echo(f"No accelerators are known on {where}: not everything could be read.")
         return
     asked = ", ".join(found.asked) or "no vendor"
-    absent = ", ".join(found.absent) or "every vendor was asked"
+    absent = ", ".join(found.absent) or NONE
     click.echo(NOTHING.format(where=where, asked=asked, absent=absent), nl=False)

@@ -73,7 +73,7 @@ def look_at(host: str | None, policy: Path | None, node: str, *, trace: bool) ->
     """
     registry = load_plugins()
     wanted = read_policy(policy, registry)
-    where = host or wanted.paths.host
+    where = wanted.paths.host if host is None else host
     # Whatever asks the policy where the host is must be told the same.
     wanted = attrs.evolve(wanted, paths=attrs.evolve(wanted.paths, host=where))
     return asyncio.run(read_node(wanted, node, registry, trace=trace))

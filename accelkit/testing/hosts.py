@@ -15,9 +15,9 @@ def open_host(path: str) -> Host:
         ConfigError: There is no such directory, or what it holds cannot be opened.
     """
     folder = Path(path)
-    if not folder.is_dir():
+    if not path or not folder.is_dir():  # an empty variable of a script is not this machine
         raise ConfigError(
-            [(path, "is not a directory")], remedy="name a machine, or / or its mount"
+            [(path or "host", "is not a directory")], remedy="name a machine, or / or its mount"
         )
     if (folder / NAME).exists():
         from accelkit.testing.machine_host import MachineHost  # noqa: PLC0415 - loaded for machines only

@@ -97,6 +97,7 @@ def test_driver_of_another_is_reached_by_its_commands(run: Run, tmp_path: Path) 
     [
         (("run", "nope"), "vendor nope: is not installed"),
         (("run", "sim", "--only", "X99"), "X99: is no check, family, level or badge"),
+        (("run", "sim", "--host", "/no/such"), "/no/such: is not a directory"),
         (("run", "--product", "ring"), "--product and --host go with one VENDOR"),
         (("run", "sim", "--product", "nope"), "product nope: is none of sim"),
         (("run", "sim", "--driver", "x"), "--driver goes with --resource, and without a VENDOR"),
@@ -125,3 +126,31 @@ def test_waivers_of_the_working_directory_are_read(
 
     assert answer.code == 2
     assert answer.err.startswith("waive[0]: ")
+
+
+def test_vendor_without_a_machine_is_checked_on_a_host(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every check failed for it."""
+    (tmp_path / "plain-1.dist-info").mkdir()
+    (tmp_path / "plain-1.dist-info/METADATA").write_text("Name: plain\nVersion: 1\n")
+    (tmp_path / "plain-1.dist-info/entry_points.txt").write_text("[accelkit]\nplain = plain_one\n")
+    (tmp_path / "plain_one.py").write_text(
+        "from accelkit import Vendor, hookimpl\n"
+        "class Plain(Vendor):\n"
+        "    name = 'plain'\n"
+        "    domain = 'plain.example'\n"
+        "    def discover(self, host):\n"
+        "        return ()\n"
+        "@hookimpl\n"
+        "def accelkit_vendors():\n"
+        "    return [Plain]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+
+    refused = run("conformance", "run", "plain", "--only", "D01")
+    checked = run("conformance", "run", "plain", "--only", "D01", "--host", tmp_path)
+
+    assert refused.code == 2
+    assert refused.err.startswith("plain: has no simulated machine to run the checks on\nremedy: ")
+    assert checked.lines[0] == "plugin plain, seed 0"

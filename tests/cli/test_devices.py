@@ -248,3 +248,11 @@ def test_gpu_that_is_cut_and_has_no_partitions_says_why_it_is_not_offered(
     said = run("devices", "--host", tmp_path / "m").lines[-1]
 
     assert said.endswith(": it cannot be handed out as it stands, only its partitions (mode mig)")
+
+
+def test_host_that_is_empty_is_not_this_machine(run: Run) -> None:
+    """A script with a variable that is not set read the real one."""
+    answers = [run(*words, "--host", "") for words in (("devices",), ("vendor", "list"))]
+
+    assert [answer.code for answer in answers] == [2, 2]
+    assert {answer.err.splitlines()[0] for answer in answers} == {"host: is not a directory"}
