@@ -5,6 +5,7 @@ import faulthandler
 import logging
 import os
 import socket
+import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -38,7 +39,8 @@ def main(argv: Sequence[str]) -> int:
     """
     asked = _parser().parse_args(argv)
     # A plugin that hangs would be waited for for ever; twice, and it is skipped.
-    faulthandler.dump_traceback_later(LOAD_S, exit=True)
+    heard = sys.__stderr__ or sys.stderr  # a test has put something else there, without a file
+    faulthandler.dump_traceback_later(LOAD_S, exit=True, file=heard)
     try:
         parts = compose(asked.policy, asked.node, asked.host)
     finally:
