@@ -234,6 +234,8 @@ class Agent:
             end = self._knowledge.overdue_at()
             if end is not None and self._turned > end:
                 self._knowledge.commit()
+            through = {holding.through for holding in self._knowledge.store.view.holdings}
+            self._backends.start(self._knowledge.policy, through)
             await self._clock.sleep(TICK_S)
 
     async def _lead(self) -> None:

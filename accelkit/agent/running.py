@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import attrs
 
@@ -43,13 +43,14 @@ class Backends:
         self._running: dict[str, _Running] = {}
         self._policy = Policy()
 
-    def start(self, policy: Policy) -> None:
+    def start(self, policy: Policy, held_through: Collection[str] = ()) -> None:
         """Start what *policy* wants and does not run yet; what it wants no more goes on.
 
-        A backend without offers takes back what it listed, which ending it would not.
+        A backend without offers takes back what it listed, which ending it would not. One through
+        which somebody holds a device serves those who hold it.
         """
         self._policy = policy
-        for name in wanted(policy):
+        for name in sorted({*wanted(policy), *held_through}):
             if name not in self._running and name in self._factories:
                 self._shared.meter.set("accelkit_up", 0, (name,))
                 self._shared.meter.count("accelkit_backend_restarts_total", (name,), 0)

@@ -168,6 +168,26 @@ async def test_new_backend_is_started(tmp_path: Path) -> None:
         await until(lambda: served(agent).seen[-1] == ("toy/a:HEALTHY", "toy/b:HEALTHY"))
 
 
+async def test_backend_without_offers_is_started_for_those_who_hold_devices_through_it(
+    tmp_path: Path,
+) -> None:
+    """Seen: after a restart without offers nobody served pods of before, whose containers could
+    no longer restart five minutes later."""
+    held: list[Holding] = []
+
+    async def read(_view: View) -> tuple[Holding, ...]:
+        return tuple(held)
+
+    pod = Holder(kind=HolderKind.POD, pod="p")
+    made = from_file(written(tmp_path, "offers: []"), tmp_path, Toy())
+    async with running(attrs.evolve(made, holdings=read)) as agent:
+        await ready(agent)
+        assert agent._backends.made == {}
+        held.append(Holding(device=device("toy", "a"), through="kubelet", holder=pod))
+        held.append(Holding(device=device("toy", "b"), through="foreign", holder=pod))
+        await until(lambda: agent._backends.made.keys() == {"kubelet"})
+
+
 async def test_agent_without_a_file_ignores_the_wish_to_read_it(tmp_path: Path) -> None:
     async with running(parts(tmp_path, Toy(), wanted=policy(tmp_path))) as agent:
         await ready(agent)
