@@ -18,7 +18,7 @@ from accelkit.agent.listening import Listening
 from accelkit.agent.metrics import Metrics
 from accelkit.agent.port import Shared
 from accelkit.agent.problems import Problems
-from accelkit.agent.renewal import Renewal
+from accelkit.agent.renewal import Renewal, Stamp
 from accelkit.agent.running import Backends
 from accelkit.agent.signals import Bell
 from accelkit.agent.sources import Source
@@ -58,6 +58,8 @@ class Parts:
     """Reads the policy again; raises ConfigError."""
     policy_file: Path | None = None
     """The policy is read again when it changes."""
+    policy_stamp: Stamp | None = None
+    """Of the file before it was read, so that a change of since then is noticed."""
     load_failures: tuple[LoadFailure, ...] = ()
     """Plugins that are not used."""
 
@@ -97,6 +99,7 @@ class Agent:
             self._backends,
             self._problems,
             self._metrics,
+            parts.policy_stamp,
         )
         self._unused = tuple(_problem(failure) for failure in parts.load_failures)
         self._reload = Bell()

@@ -15,6 +15,7 @@ log = logging.getLogger(__name__)
 
 AT_START = ("paths", "vendors", "backends", "kube", "http", "logging")
 """Blocks of the policy that are read at start alone."""
+Stamp = tuple[int, int, int]
 
 
 class Renewal:
@@ -23,6 +24,7 @@ class Renewal:
     Args:
         read: Reads the policy again; raises ConfigError. None: there is no file.
         file: Whose change asks for it.
+        stamp: Of the file when it was read; None: it is taken now.
     """
 
     def __init__(  # noqa: PLR0917 - all that a policy reaches
@@ -33,6 +35,7 @@ class Renewal:
         backends: Backends,
         problems: Problems,
         metrics: Metrics,
+        stamp: Stamp | None = None,
     ) -> None:
         self._read = read
         self._file = file
@@ -41,13 +44,13 @@ class Renewal:
         self._backends = backends
         self._problems = problems
         self._metrics = metrics
-        self._stamp = _stamp(file)
+        self._stamp = stamp or stamp_of(file)
         for outcome in ("accepted", "refused"):
             metrics.count("accelkit_config_reloads_total", (outcome,), 0)
 
     def file_changed(self) -> bool:
         """Whether the file is another than at the last look."""
-        before, self._stamp = self._stamp, _stamp(self._file)
+        before, self._stamp = self._stamp, stamp_of(self._file)
         return before != self._stamp
 
     async def renew(self) -> None:
@@ -86,10 +89,10 @@ class Renewal:
                 self._problems.note(AGENT, "restart-needed", subject, why, "restart the agent")
 
 
-def _stamp(path: Path | None) -> tuple[int, int, int] | None:
-    """What changes when a file does; of a link, when its target does."""
+def stamp_of(path: Path | None) -> Stamp | None:
+    """What changes when a file, or who may read it, does; of a link, when its target does."""
     try:
         found = path.stat() if path else None
     except OSError:
         return None
-    return (found.st_ino, found.st_size, found.st_mtime_ns) if found else None
+    return (found.st_ino, found.st_size, found.st_ctime_ns) if found else None

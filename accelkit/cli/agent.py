@@ -14,6 +14,7 @@ from accelkit.agent.agent import Parts
 from accelkit.agent.holders import HoldingsReader
 from accelkit.agent.logs import configure
 from accelkit.agent.process import run
+from accelkit.agent.renewal import stamp_of
 from accelkit.cli.composing import boot_of, check_installed, choose_vendors
 from accelkit.core.clock import RealClock
 from accelkit.core.model import Holding
@@ -79,6 +80,7 @@ def compose(file: Path | None, node: str, root: str | None) -> Parts:
     """
     if file is None and POLICY.exists():
         file = POLICY
+    stamp = stamp_of(file)
     policy = _read(file)
     configure(policy.logging)
     # Nothing is written while the policy is wrong: its run directory may be what is wrong.
@@ -114,6 +116,7 @@ def compose(file: Path | None, node: str, root: str | None) -> Parts:
         holdings=_holdings(policy),
         read_policy=read_policy,
         policy_file=file,
+        policy_stamp=stamp,
         load_failures=chosen.failures,
     )
 

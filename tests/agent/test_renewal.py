@@ -4,6 +4,7 @@ import attrs
 
 from accelkit.agent.agent import Parts
 from accelkit.agent.reload import read_policy_file
+from accelkit.agent.renewal import stamp_of
 from accelkit.core.model import Holder, Holding
 from accelkit.core.values import HolderKind
 from accelkit.core.view import View
@@ -62,6 +63,26 @@ async def test_changed_file_is_read_and_devices_are_offered_anew(tmp_path: Path)
     assert all(len(document) in {0, 2} for document in backend.seen)
     assert toy.asked == ["a", "b", "a", "b"]
     assert 'accelkit_config_reloads_total{outcome="accepted"} 1' in metrics
+
+
+async def test_file_that_changed_while_the_agent_was_made_is_read_again(tmp_path: Path) -> None:
+    file = written(tmp_path, "offers: [{name: one}]")
+    stamp = stamp_of(file)
+    made = from_file(file, tmp_path, Toy())
+    written(tmp_path, "offers: [{name: other}]")
+    async with running(attrs.evolve(made, policy_stamp=stamp)) as agent:
+        await until(lambda: [offer.name for offer in view_of(agent).offers] == ["other"])
+
+
+def test_stamp_changes_with_the_file_and_with_who_may_read_it(tmp_path: Path) -> None:
+    """Seen: a policy that was unreadable for a while stayed refused."""
+    file = written(tmp_path, "offers: [{name: one}]")
+    before = stamp_of(file)
+    file.chmod(0o600)
+
+    assert stamp_of(file) not in {None, before}
+    assert stamp_of(tmp_path / "none") is None
+    assert stamp_of(None) is None
 
 
 async def test_bad_file_keeps_the_policy_before_and_says_all_that_is_wrong(
