@@ -16,6 +16,8 @@ Found: TypeAlias = Iterator[tuple[str, str]]
 """(path, text) for each problem."""
 
 OFFER_NAME_LIMIT = 40
+OFFERS_LIMIT = 256
+"""Each is looked at for each device at every change, and may be a resource with its own socket."""
 FUTURE_BACKENDS = frozenset({"dra", "extended"})
 """Backends that accelkit will have; anything else that is not installed is a mistake."""
 CLAIM_KEYS = ("enforce", "timeslice")
@@ -24,6 +26,10 @@ _PLACEHOLDERS = ("domain", "kind", "profile")
 
 def offer_problems(offers: Iterable[Offer], backends: Mapping[str, BackendFactory] | None) -> Found:
     """What is wrong with *offers*; *backends* are those that are installed, if that is known."""
+    offers = tuple(offers)
+    if len(offers) > OFFERS_LIMIT:
+        yield "$.offers", f"expected at most {OFFERS_LIMIT}, found {len(offers)}"
+        return
     yield from _same_resource(offers)
     for n, offer in enumerate(offers):
         path = child("$.offers", n)

@@ -465,6 +465,14 @@ def test_wrong_policy_is_refused_with_all_its_problems() -> None:
     check_policy(Policy())
 
 
+def test_offers_without_number_are_refused() -> None:
+    """Seen: thousands of them kept the agent busy with every change."""
+    offers = [{"name": f"o{n}", "resource": f"x.example/o{n}"} for n in range(257)]
+
+    assert found({"offers": offers}) == [("$.offers", "expected at most 256, found 257")]
+    assert found({"offers": offers[:256]}) == []
+
+
 def test_options_whose_check_ends_the_process_are_refused() -> None:
     @attrs.frozen
     class Leaving:
