@@ -8,9 +8,9 @@ Source:
 import json
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -94,6 +94,18 @@ def render(kind: str, devices: Mapping[str, ContainerEdits]) -> bytes:
     return f"{text}\n".encode()
 
 
+def holds(path: Path, content: bytes) -> bool:
+    """Whether a file with *content* can be read at *path*; what is no file is not waited for."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(handle, "rb") as file:  # noqa: PTH123 - of a handle: a pipe must not block it
+            found = os.fstat(handle)
+            alike = stat.S_ISREG(found.st_mode) and found.st_size == len(content)
+            return alike and file.read() == content
+    except OSError:
+        return False
+
+
 def write_atomically(path: Path, content: bytes) -> bool:
     """Let *path* have *content*, in one step for whoever reads the directory.
 
@@ -106,9 +118,8 @@ def write_atomically(path: Path, content: bytes) -> bool:
     Raises:
         OSError: The directory cannot be written.
     """
-    with suppress(FileNotFoundError):
-        if path.read_bytes() == content:
-            return False
+    if holds(path, content):
+        return False
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     try:

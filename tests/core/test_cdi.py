@@ -1,4 +1,5 @@
 import json
+import os
 import resource
 import stat
 from collections.abc import Mapping
@@ -341,3 +342,28 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {"a.json": b"one"}
+
+
+def test_pipe_where_the_file_should_be_is_replaced_without_waiting(tmp_path: Path) -> None:
+    path = tmp_path / "toy.json"
+    os.mkfifo(path)
+
+    assert write_atomically(path, b"one")
+    assert path.read_bytes() == b"one"
+
+
+def test_file_that_is_a_link_into_an_endless_device_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "toy.json"
+    path.symlink_to("/dev/zero")
+
+    assert write_atomically(path, b"one")
+    assert path.read_bytes() == b"one"
+
+
+def test_directory_where_the_file_should_be_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "toy.json"
+    path.mkdir()
+
+    with pytest.raises(IsADirectoryError):
+        write_atomically(path, b"one")
+    assert [found.name for found in tmp_path.iterdir()] == ["toy.json"]

@@ -1,8 +1,9 @@
 """What a container gets for the ids that the kubelet chose. Not here: the socket, the deadline."""
 
-from collections.abc import Callable, Iterable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from accelkit.backends.kubelet.document import Entry
+from accelkit.backends.kubelet.document import BACKEND, Entry
 from accelkit.backends.wire.messages import deviceplugin as dp
 from accelkit.core.allocation import (
     ContainerEdits,
@@ -19,6 +20,8 @@ from accelkit.core.model import Device, DeviceId
 from accelkit.core.policy import Divide, Inject, Offer
 from accelkit.core.values import FrozenMap
 from accelkit.core.view import View
+
+log = logging.getLogger(__name__)
 
 Described = Callable[[DeviceId, ContainerEdits], bool]
 """Whether the container runtime finds a device, with these edits, under its CDI name."""
@@ -54,6 +57,11 @@ async def allocate(
 
 def answer(edits: ContainerEdits, cdi_devices: Iterable[str] = ()) -> dp.ContainerAllocateResponse:
     """*edits* as the kubelet takes them; it knows neither hooks nor groups."""
+    if edits.hooks or edits.gids:
+        log.warning(
+            "hooks and groups left out",
+            extra={"hooks": [hook.path for hook in edits.hooks], "groups": edits.gids},
+        )
     return dp.ContainerAllocateResponse(
         envs=dict(edits.env),
         mounts=[
@@ -72,6 +80,23 @@ def answer(edits: ContainerEdits, cdi_devices: Iterable[str] = ()) -> dp.Contain
         ],
         cdi_devices=[dp.CDIDevice(name=name) for name in cdi_devices],
     )
+
+
+def dropped(view: View) -> Mapping[str, str]:
+    """Offers with devices that need more than such an answer can say, with a sentence for each."""
+    short: dict[str, list[DeviceId]] = {}
+    for device, assignment in sorted(view.assignments.items()):
+        terms, edits = assignment.terms, view.edits.get(device)
+        if terms is None or terms.through != BACKEND or terms.inject is not Inject.DIRECT:
+            continue
+        if edits is not None and (edits.hooks or edits.gids):
+            short.setdefault(terms.name, []).append(device)
+    return {name: _lacks(devices) for name, devices in short.items()}
+
+
+def _lacks(devices: Sequence[DeviceId]) -> str:
+    more = f" and {len(devices) - 1} more" if len(devices) > 1 else ""
+    return f"containers get neither hooks nor groups, which {devices[0]}{more} should come with"
 
 
 def _available(resource: str, ident: str, entries: Mapping[str, Entry]) -> tuple[Entry, Offer]:

@@ -4,12 +4,13 @@ Loads gRPC when it serves, not before. Not here: how one resource is served.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import ClassVar
 
 from accelkit.backends.kubelet.document import BACKEND, Document, catalog_of, document, fit
 from accelkit.backends.kubelet.settings import Patience, Settings, Way
+from accelkit.backends.kubelet.writer import Writer
 from accelkit.core.backend import BackendStatus, NodePort
 from accelkit.core.policy import Policy
 from accelkit.core.view import View
@@ -27,6 +28,7 @@ class KubeletBackend:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._way = Way(settings.register)
+        self._writer = Writer[Mapping[str, str]]()
 
     def render(self, view: View) -> Document:
         """The list of each resource, by name; what the kubelet cannot take is left out."""
@@ -44,7 +46,8 @@ class KubeletBackend:
             if not node.leading.now:
                 node.report(BackendStatus(backend=BACKEND, detail="another instance leads"))
             await node.leading.wait()
-            await _while_leading(node, Term(node, self.settings, self._way).run())
+            term = Term(node, self.settings, self._way, self._writer)
+            await _while_leading(node, term.run())
 
 
 async def _while_leading(node: NodePort, term: Coroutine[object, object, None]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import attrs
 
 from accelkit.backends.holdings import read_allocatable
+from accelkit.backends.kubelet.allocate import dropped
 from accelkit.backends.kubelet.document import (
     BACKEND,
     Catalog,
@@ -21,6 +22,7 @@ from accelkit.backends.kubelet.registrar import Registrar
 from accelkit.backends.kubelet.rivals import Rival, difference
 from accelkit.backends.kubelet.settings import Settings, Way
 from accelkit.backends.kubelet.static import StaticFiles
+from accelkit.backends.kubelet.writer import Writer
 from accelkit.core.backend import BackendStatus, NodePort
 from accelkit.core.errors import TransportError
 from accelkit.core.model import DeviceId
@@ -30,6 +32,7 @@ log = logging.getLogger(__name__)
 
 READY_LOOK_S = 0.02
 CDI_FILE = "cdi-file"
+DROPPED = "edits-dropped"
 TOO_MANY = "too-many-ids"
 RIVAL = "foreign-writer"
 
@@ -54,12 +57,16 @@ class Term:
         node: The agent.
         settings: Where the kubelet is.
         way: How resources are registered.
+        writer: Writes CDI files; a write of an earlier term may hang in it.
     """
 
-    def __init__(self, node: NodePort, settings: Settings, way: Way) -> None:
+    def __init__(
+        self, node: NodePort, settings: Settings, way: Way, writer: Writer[Mapping[str, str]]
+    ) -> None:
         self._node = node
         self._settings = settings
         self._way = way
+        self._writer = writer
         self._files = StaticFiles(settings.cdi)
         self._served: dict[str, _Served] = {}
         self._turn = asyncio.Lock()
@@ -100,17 +107,25 @@ class Term:
                 return
             self._files.want(view)
             if self._files.needed:
-                # In a thread: Allocate must not wait for a slow disk.
-                self._tell(CDI_FILE, await asyncio.to_thread(self._files.write))
+                await self._write_files()
             undescribed = self._files.undescribed(view)
             if self._listed == (view, undescribed):
                 return
             catalog = catalog_of(view, undescribed)
             self._tell(TOO_MANY, overflow(catalog))
+            self._tell(DROPPED, dropped(view))
             catalog = fit(catalog, view)
             all_listed = self._list(catalog, group)
             await self._consider(catalog, view)
             self._listed = (view, undescribed) if all_listed else None
+
+    async def _write_files(self) -> None:
+        """Write CDI files; what hangs there holds up the devices that they describe, no others."""
+        wrong = await self._writer.run(self._files.write, self._settings.patience.files_s)
+        if wrong is None:
+            text = f"{self._settings.cdi} does not answer"
+            wrong = dict.fromkeys(self._files.vendors, text)
+        self._tell(CDI_FILE, wrong)
 
     def _list(self, catalog: Catalog, group: asyncio.TaskGroup) -> bool:
         """Publish the list of every resource; False: of some it is not known whether to."""
@@ -214,5 +229,6 @@ class Term:
 
 _REMEDIES = {
     CDI_FILE: "make paths.cdi writable, or offer the devices with inject: direct",
+    DROPPED: "use inject: cdi",
     TOO_MANY: "use fewer shares, or split the offer into several resources",
 }

@@ -37,6 +37,8 @@ class Patience:
     """How long an answer to a rival counts against the next ones."""
     first_view_s: float = 20.0
     """Until we register without any vendor's answer."""
+    files_s: float = 2.0
+    """Of writing CDI files, before the lists go out without what they should describe."""
     allocate_s: float = 2.0
     """Of an Allocate: it holds up everything else that the kubelet does."""
 

@@ -31,6 +31,11 @@ class StaticFiles:
         self._on_disk: dict[str, Edited] = {}
 
     @property
+    def vendors(self) -> tuple[str, ...]:
+        """Whose files there are to write."""
+        return tuple(self._wanted)
+
+    @property
     def needed(self) -> bool:
         """Whether there is anything to write."""
         return bool(self._wanted)
@@ -82,7 +87,7 @@ class StaticFiles:
             cdi.write_atomically(path, content)
         except OSError as error:
             before = self._on_disk.get(vendor, {})
-            if not before or _read(path) != _content(vendor, before):
+            if not before or not cdi.holds(path, _content(vendor, before)):
                 self._on_disk.pop(vendor, None)
             return f"{path} cannot be written: {error.strerror or error}"
         self._on_disk[vendor] = edited
@@ -127,10 +132,3 @@ def _sayable(vendor: str, edited: Edited) -> tuple[Edited, str]:
         else:
             good[device] = edits
     return good, fault
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return None

@@ -15,17 +15,19 @@ from accelkit.backends.wire.serve import dial
 from accelkit.conformance.sims.events import Answer, PreferredAsked
 from accelkit.conformance.sims.kubelet import KubeletSim
 from accelkit.conformance.sims.pods import Phase
-from accelkit.core.allocation import ContainerEdits, Edits, Mount, Piece
+from accelkit.core.allocation import ContainerEdits, Edits, Hook, Mount, Piece
 from accelkit.core.errors import IllegalSet
 from accelkit.core.model import DeviceNode, Locality
 from accelkit.core.policy import Divide, Inject, Offer, Sharing
 from accelkit.core.values import FrozenMap
+from accelkit.core.view import View
 from tests.backends.kubelet.calls import asked, ready, refused
 from tests.backends.kubelet.world import (
     QUICK,
     RESOURCE,
     endpoints,
     gpu,
+    health,
     holding,
     ident,
     serving,
@@ -274,3 +276,29 @@ async def test_preference_never_fails_even_on_nonsense(tmp_path: Path, sim: Kube
 
     sizes = [len(one.deviceIDs) for one in answer.container_responses]
     assert sizes == [0, 0, 2, 3]
+
+
+async def test_hooks_and_groups_that_no_direct_answer_can_say_are_told_once_for_each_offer(
+    tmp_path: Path, sim: KubeletSim
+) -> None:
+    needs = ContainerEdits(gids=(44,), hooks=(Hook(name="createContainer", path="/bin/hook"),))
+    devices = [gpu("a"), gpu("b")]
+
+    def offered(inject: Inject) -> View:
+        view = view_of(*devices, offers=[Offer(name="all", inject=inject)])
+        return attrs.evolve(view, edits=FrozenMap(dict.fromkeys(view.edits, needs)))
+
+    async with serving(world(tmp_path, offered(Inject.DIRECT))) as here:
+        await sim.wait_for(lambda: health(sim) == {"a": True, "b": True})
+        told = dict(here.node.problems)
+        answer = await asked(sim, ["a"])
+        here.node.publish(offered(Inject.CDI))
+        await sim.wait_for(lambda: not here.node.problems)
+
+    assert told == {
+        ("edits-dropped", "all"): (
+            "containers get neither hooks nor groups, which acme/a and 1 more should come with",
+            "use inject: cdi",
+        )
+    }
+    assert list(answer.container_responses) == [dp.ContainerAllocateResponse()]

@@ -1,22 +1,27 @@
 """Devices that are handed out by the names that CDI files give them."""
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+import attrs
 import grpc
 import grpc.aio
+import pytest
 
 from accelkit.conformance.sims.events import Answer
 from accelkit.conformance.sims.kubelet import KubeletSim
 from accelkit.core.allocation import ContainerEdits, Edits, Piece
-from accelkit.core.policy import Inject, Offer
+from accelkit.core.policy import Inject, Offer, Selection
 from accelkit.core.values import FrozenMap
 from tests.backends.kubelet.calls import asked, ready, refused
 from tests.backends.kubelet.world import (
+    QUICK,
     gpu,
     health,
     ident,
     serving,
+    sick,
     view_of,
     world,
 )
@@ -77,3 +82,36 @@ async def test_name_that_the_file_does_not_explain_is_never_given(
 
     assert code is grpc.StatusCode.FAILED_PRECONDITION
     assert "its CDI file does not say what its container needs" in text
+
+
+async def test_directory_that_hangs_holds_up_only_devices_that_it_describes(
+    tmp_path: Path, sim: KubeletSim, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file system whose server is gone: every call in it waits, and no time-out helps."""
+    gate, replace = threading.Event(), Path.replace
+
+    def hangs(path: Path, target: Path) -> Path:
+        assert gate.wait(20)
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", hangs)
+    offers = [
+        Offer(name="named", inject=Inject.CDI, select=Selection(name=("a",))),
+        Offer(name="direct", resource="acme.test/direct"),
+    ]
+    patience = attrs.evolve(QUICK, files_s=0.05)
+    view = view_of(gpu("a"), gpu("b"), offers=offers)
+    try:
+        async with serving(world(tmp_path, view, patience=patience)) as here:
+            await sim.wait_for(lambda: health(sim, "acme.test/direct") == {"b": True})
+            assert health(sim) == {"a": False}
+            reason, _ = here.node.problems["cdi-file", "acme"]
+            assert "does not answer" in reason
+            here.node.publish(view_of(gpu("a"), sick(gpu("b")), offers=offers))
+            await sim.wait_for(lambda: health(sim, "acme.test/direct") == {"b": False})
+            gate.set()
+
+            await sim.wait_for(lambda: health(sim) == {"a": True})
+            assert here.node.problems == {}
+    finally:
+        gate.set()
