@@ -140,7 +140,8 @@ class Agents:
             "vendors": list(vendors),
             "offers": list(offers) or [offer()],
         }
-        name = f"agent-{run}-{len(self._started)}"
+        before = len(list(self._cluster.root.glob("agent-*.json")))
+        name = f"agent-{before}"  # none that an agent of another test has: logs are appended to
         agent = NodeAgent(self._cluster, name, policy, host)
         self._started.append(agent)
         return agent

@@ -18,13 +18,13 @@ class Measured:
 
 
 def summary(config: pytest.Config) -> list[str]:
-    """A line for each thing that was measured."""
+    """A line for each thing that was measured: the median, then each time if there are several."""
     return [
-        f"{what:<66}{median(times) * 1000:>9.0f} ms"
-        + (
-            f"  ({min(times) * 1000:.0f} to {max(times) * 1000:.0f}, {len(times)} times)"
-            if times[1:]
-            else ""
-        )
+        f"{what:<66}{_ms(median(times)):>9} ms"
+        + (f"  ({' '.join(map(_ms, sorted(times)))})" if times[1:] else "")
         for what, times in sorted(config.stash.get(TIMES, {}).items())
     ]
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.0f}"

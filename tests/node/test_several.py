@@ -105,9 +105,13 @@ def test_rival_is_announced_and_outdone_and_our_devices_are_handed_out_again(
             wait_allocatable(cluster, leaves, 2)
         begun = time.monotonic()
 
-        cluster.wait_for(
-            "both announced", lambda: FOREIGN in agent.problems() and FOREIGN in other.problems()
-        )
+        noted: set[str] = set()  # neither stays for long, and not at the same time
+
+        def both_noted() -> bool:
+            noted.update(one.log.name for one in (agent, other) if FOREIGN in one.problems())
+            return len(noted) == 2
+
+        cluster.wait_for("both announced", both_noted)
         measured.add("rival: until announced", time.monotonic() - begun)
         for resource in (stays, leaves):
             wait_allocatable(cluster, resource, GPUS)
