@@ -120,7 +120,8 @@ class Stage:
         if agent.returncode is None:
             agent.terminate()
         try:
-            return await asyncio.wait_for(agent.wait(), STOP_S)
+            async with asyncio.timeout(STOP_S):
+                return await agent.wait()
         except TimeoutError:
             agent.kill()
             return await agent.wait()

@@ -8,7 +8,7 @@ from contextlib import suppress
 from accelkit.backends.kubelet import kubelet_socket
 from accelkit.backends.kubelet.document import BACKEND
 from accelkit.backends.kubelet.plugin import Plugin
-from accelkit.backends.kubelet.session import Attempt, End, stop_if_cancelled
+from accelkit.backends.kubelet.session import Attempt, End
 from accelkit.backends.kubelet.settings import Settings, Way
 from accelkit.core.backend import NodePort
 from accelkit.core.errors import BackendError, RegistrationRejected, TransportError
@@ -56,7 +56,6 @@ class Registrar:
         while True:
             before = kubelet_socket.identity(self._settings.kubelet)
             end = await self._attempt()
-            stop_if_cancelled()
             pause = self._pause(end, before)
             if pause:
                 with suppress(TimeoutError):

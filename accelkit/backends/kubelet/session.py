@@ -169,7 +169,6 @@ def _alike(path: Path) -> list[Path]:
 
 async def any_of(seconds: float, *events: asyncio.Event) -> bool:
     """Wait until one of *events* is set; False: none was within *seconds*."""
-    stop_if_cancelled()
     tasks = [asyncio.create_task(event.wait()) for event in events]
     try:
         await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -178,17 +177,3 @@ async def any_of(seconds: float, *events: asyncio.Event) -> bool:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
     return any(event.is_set() for event in events)
-
-
-def stop_if_cancelled() -> None:
-    """End a task whose cancellation got lost.
-
-    gRPC waits by ``asyncio.wait_for``, which before Python 3.12 returns normally if a cancellation
-    comes just when what it waits for is done.
-
-    Raises:
-        CancelledError: The task was cancelled.
-    """
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError

@@ -76,10 +76,10 @@ async def bind(path: Path, handlers: Sequence[Handler]) -> "Server":
         await server.start()
         hidden.rename(path)
     except (OSError, RuntimeError) as error:
-        await server.stop(None)
+        await _stop(server, None)
         raise TransportError(f"socket {path} could not be bound: {error}") from error
     except BaseException:  # cancelled: nobody else will stop it
-        await server.stop(None)
+        await _stop(server, None)
         raise
     return Server(path, server, dispatch)
 
@@ -142,7 +142,7 @@ class Server:
             if self._dispatch.streams:
                 await asyncio.wait(self._dispatch.streams, timeout=_STREAMS_S)
         finally:
-            await self._server.stop(grace_s)
+            await _stop(self._server, grace_s)
 
     async def __aenter__(self) -> Self:
         return self
@@ -154,6 +154,20 @@ class Server:
         trace: TracebackType | None,
     ) -> None:
         await self.close()
+
+
+async def _stop(server: grpc.aio.Server, grace_s: float | None) -> None:
+    """Stop *server*, and pass on a cancellation that comes meanwhile.
+
+    gRPC waits by ``asyncio.wait_for``, which before Python 3.12 returns normally if a cancellation
+    comes just when what it waits for is done.
+    """
+    task = asyncio.current_task()
+    assert task is not None
+    before = task.cancelling()
+    await server.stop(grace_s)
+    if task.cancelling() > before:
+        raise asyncio.CancelledError
 
 
 class _Dispatch(grpc.GenericRpcHandler):

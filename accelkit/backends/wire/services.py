@@ -8,9 +8,11 @@ import grpc.aio
 from attrs import frozen
 from google.protobuf.message import DecodeError, Message
 
-from accelkit.backends.wire.messages import deviceplugin as dp
-from accelkit.backends.wire.messages import podresources as pr
-from accelkit.backends.wire.messages import registration as reg
+from accelkit.backends.wire.messages import (
+    deviceplugin as dp,
+    podresources as pr,
+    registration as reg,
+)
 from accelkit.backends.wire.status import StatusError
 
 Q = TypeVar("Q", bound=Message)

@@ -9,6 +9,10 @@ from accelkit.core import errors
 
 log = logging.getLogger(__name__)
 
+TEXT_LIMIT = 2048
+"""Bytes of a text, in UTF-8: it is sent as metadata, of which gRPC takes 8 KiB in all, and each
+byte that is not ASCII becomes three there."""
+
 # The first class that fits counts, so that a narrow one stands before its parent.
 CODES: tuple[tuple[type[errors.AccelkitError], grpc.StatusCode], ...] = (
     (errors.UnknownDevice, grpc.StatusCode.NOT_FOUND),
@@ -48,10 +52,16 @@ def status_of(error: Exception) -> tuple[grpc.StatusCode, str]:
         return error.code, error.text
     text = "internal error"
     if isinstance(error, errors.AccelkitError):
-        text = "; ".join(filter(None, (str(error), error.remedy)))
+        text = _cut("; ".join(filter(None, (str(error), error.remedy))))
     for kind, code in CODES:
         if isinstance(error, kind):
             return code, text
     ident = secrets.token_hex(4)
     log.error("handler failed, id %s", ident, exc_info=error)
     return grpc.StatusCode.INTERNAL, f"{text} (id {ident} in the log)"
+
+
+def _cut(text: str) -> str:
+    """*text*, which may quote what a peer sent, in a length that reaches it."""
+    raw = text.encode(errors="replace")
+    return text if len(raw) <= TEXT_LIMIT else f"{raw[:TEXT_LIMIT].decode(errors='ignore')} ..."

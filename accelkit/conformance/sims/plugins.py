@@ -95,7 +95,8 @@ class Plugins:
             self._journal.note(NotServing(resource, str(path)))
         channel = dial(path)
         try:
-            await asyncio.wait_for(channel.channel_ready(), self._timing.dial_s)
+            async with asyncio.timeout(self._timing.dial_s):
+                await channel.channel_ready()
             # No deadline here either: a plugin that does not answer is waited for.
             answer = await services.call(channel, services.GET_OPTIONS, dp.Empty())
             endpoint = Endpoint(resource, str(path), _options(answer))

@@ -88,7 +88,8 @@ class Watcher:
         """Register once; return whether that is the end of it."""
         async with dial(path) as channel:
             try:
-                await asyncio.wait_for(channel.channel_ready(), self._timing.dial_s)
+                async with asyncio.timeout(self._timing.dial_s):
+                    await channel.channel_ready()
                 info = await services.call(
                     channel, services.GET_INFO, reg.InfoRequest(), timeout_s=self._timing.info_s
                 )

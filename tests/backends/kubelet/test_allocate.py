@@ -54,6 +54,17 @@ async def test_unknown_id_is_not_found(tmp_path: Path, sim: KubeletSim) -> None:
         assert here.node.meter.observed["accelkit_allocate_seconds", (RESOURCE, "unknown-device")]
 
 
+async def test_id_of_a_megabyte_is_refused_with_a_text_that_reaches_the_peer(
+    tmp_path: Path, sim: KubeletSim
+) -> None:
+    async with serving(world(tmp_path, view_of(gpu("a")))):
+        await ready(sim)
+        code, text = await refused(sim, ["ü" * 500_000])
+
+    assert code is grpc.StatusCode.NOT_FOUND
+    assert text.startswith(f"{RESOURCE} has no device 'üü")
+
+
 async def test_unhealthy_device_is_refused_with_its_reason(tmp_path: Path, sim: KubeletSim) -> None:
     async with serving(world(tmp_path, view_of(sick(gpu("a"))))):
         await ready(sim)

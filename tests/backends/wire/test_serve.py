@@ -226,6 +226,19 @@ async def test_running_call_is_answered_while_the_server_closes(tmp_path: Path) 
         await closing
 
 
+async def test_cancellation_that_comes_while_a_server_closes_is_never_lost(tmp_path: Path) -> None:
+    """Whenever it comes: between what gRPC waits for and its notice of that is but one step."""
+    for steps in range(40):
+        server = await bind(tmp_path / f"{steps}.sock", [])
+        closing = asyncio.create_task(server.close())
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        cancelled = closing.cancel()
+        await asyncio.wait([closing])
+
+        assert closing.cancelled() == cancelled
+
+
 async def test_closing_leaves_the_socket_of_a_successor(tmp_path: Path) -> None:
     path = tmp_path / "a.sock"
     old = await bind(path, [])

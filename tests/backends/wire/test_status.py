@@ -35,6 +35,12 @@ def test_remedy_follows_the_text() -> None:
     assert status_of(error)[1] == "a and b do not go together; ask for 1, 2 or 4"
 
 
+def test_text_that_quotes_too_much_of_a_request_is_cut() -> None:
+    _, text = status_of(errors.UnknownDevice("é" * 5000, remedy="look"))
+
+    assert text == "é" * 1024 + " ..."
+
+
 def test_status_error_is_answered_as_it_stands(caplog: pytest.LogCaptureFixture) -> None:
     assert status_of(StatusError(CODE.UNKNOWN, "no")) == (CODE.UNKNOWN, "no")
     assert not caplog.records
