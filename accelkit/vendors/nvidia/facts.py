@@ -19,6 +19,7 @@ INVALID_ARGUMENT = 2
 NOT_SUPPORTED = 3
 NO_PERMISSION = 4
 NOT_FOUND = 6
+TOO_SMALL = 7
 DRIVER_NOT_LOADED = 9
 TIMEOUT = 10
 FUNCTION_NOT_FOUND = 13
@@ -28,6 +29,7 @@ VERSION_MISMATCH = 18
 NO_DATA = 21
 ARGUMENT_VERSION_MISMATCH = 25
 DEPRECATED = 26
+UNKNOWN = 999
 
 ERRORS = MappingProxyType(
     {
@@ -36,7 +38,7 @@ ERRORS = MappingProxyType(
         NOT_SUPPORTED: "not supported",
         NO_PERMISSION: "no permission",
         NOT_FOUND: "not found",
-        7: "a buffer is too small",
+        TOO_SMALL: "a buffer is too small",
         8: "a power cable is not attached",
         DRIVER_NOT_LOADED: "the driver is not loaded",
         TIMEOUT: "timed out",
@@ -55,7 +57,7 @@ ERRORS = MappingProxyType(
         27: "not ready",
         28: "no such GPU",
         29: "invalid state",
-        999: "unknown error",
+        UNKNOWN: "unknown error",
     }
 )
 """Return codes in words. Source: nvml.h, nvmlReturn_t."""

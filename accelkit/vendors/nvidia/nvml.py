@@ -7,6 +7,7 @@ import importlib.util
 import sys
 import threading
 from collections.abc import Sequence
+from ctypes import c_uint
 from functools import cache
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -25,6 +26,8 @@ from accelkit.vendors.nvidia import facts
 
 _BINDING = "accelkit.vendors.nvidia._pynvml"
 _NO_GPUS_IS_FINE = 1  # nvml.h, NVML_INIT_FLAG_NO_GPUS
+_MOST_ENTRIES = 1 << 16
+"""Of a list; so many processes are on no GPU."""
 _loading = threading.Lock()
 _thread = threading.local()
 
@@ -79,9 +82,20 @@ class _Switch:
         def call(*arguments: object) -> object:
             table: FunctionTable = _thread.table
             function = getattr(table, name, None)
-            return facts.FUNCTION_NOT_FOUND if function is None else function(*arguments)
+            if function is None:
+                return facts.FUNCTION_NOT_FOUND
+            code = function(*arguments)
+            # The binding then makes an array of as many, whatever number that is.
+            too_many = code == facts.TOO_SMALL and any(map(_is_absurd, arguments))
+            return facts.UNKNOWN if too_many else code
 
         return call
+
+
+def _is_absurd(argument: object) -> bool:
+    """Whether *argument* points to a count that no list of NVML has."""
+    count = getattr(argument, "_obj", None)
+    return isinstance(count, c_uint) and count.value > _MOST_ENTRIES
 
 
 @cache
