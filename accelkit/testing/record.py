@@ -59,7 +59,7 @@ def load(directory: str) -> Record:
             remedy="make one: accelkit simulate VENDOR DIR",
         ) from error
     except OSError as error:
-        _refuse(path, f"cannot be read: {error.strerror}")
+        raise ConfigError([(str(path), f"cannot be read: {error.strerror}")]) from error
     except ValueError as error:
         _refuse(path, f"is not JSON: {error}")
     except RecursionError:
