@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+import attrs
+
 from accelkit.agent.agent import Parts
 from accelkit.agent.holders import HoldingsReader
 from accelkit.agent.logs import configure
@@ -89,10 +91,11 @@ def compose(file: Path | None, node: str, root: str | None) -> Parts:
     def read_policy() -> Policy:
         again = _read(file)
         check_installed(again, registry)
-        return again
+        return _at(again, root)
 
     check_installed(policy, registry)
-    host = open_host(policy.paths.host if root is None else root)
+    policy = _at(policy, root)
+    host = open_host(policy.paths.host)
     chosen = choose_vendors(policy, registry, host)
     for failure in chosen.failures:
         log.error(
@@ -119,6 +122,13 @@ def compose(file: Path | None, node: str, root: str | None) -> Parts:
         policy_stamp=stamp,
         load_failures=chosen.failures,
     )
+
+
+def _at(policy: Policy, root: str | None) -> Policy:
+    """*policy* for the host at *root*: whatever asks it where the host is must be told the same."""
+    if root is None:
+        return policy
+    return attrs.evolve(policy, paths=attrs.evolve(policy.paths, host=root))
 
 
 def _read(file: Path | None) -> Policy:

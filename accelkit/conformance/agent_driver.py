@@ -68,7 +68,6 @@ class AgentDriver:
             "apiVersion": "accelkit.dev/v1",
             "kind": "NodePolicy",
             "paths": {
-                "host": self.machine,
                 "kubelet": str(kubelet),
                 "cdi": str(self.home / "cdi"),
                 "run": str(self.home / "run"),

@@ -127,6 +127,18 @@ def test_host_that_is_not_there_is_refused(tmp_path: Path) -> None:
         compose(written(tmp_path), "n1", str(tmp_path / "nothing"))
 
 
+def test_host_that_is_asked_for_is_the_host_of_the_policy_read_first_and_again(
+    tmp_path: Path,
+) -> None:
+    file, asked_for = written(tmp_path), machine(tmp_path)
+    file.write_text(file.read_text().replace("paths: {", "paths: {host: /elsewhere, "))
+
+    parts = compose(file, "n1", asked_for)
+
+    assert parts.read_policy is not None
+    assert [p.paths.host for p in (parts.policy, parts.read_policy())] == [asked_for, asked_for]
+
+
 def test_vendors_without_hardware_are_not_made(tmp_path: Path) -> None:
     file = written(tmp_path)
     file.write_text(file.read_text().replace("vendors:", "only: {}\n#"))
