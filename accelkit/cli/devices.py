@@ -12,6 +12,7 @@ from accelkit.cli.showing import (
     amount,
     counted,
     document,
+    printable,
     show_table,
     show_tree,
     timeless,
@@ -224,9 +225,9 @@ def _show_problems(view: "View") -> None:
         where = "/".join(filter(None, (problem.vendor, problem.subject)))
         # An error that also reaches people elsewhere names its device itself.
         reason = problem.reason.removeprefix(f"{where}: ")
-        click.echo(f"problem: {where}: {reason} [{problem.code}]")
+        click.echo(f"problem: {printable(f'{where}: {reason}')} [{problem.code}]")
         if problem.remedy:
-            click.echo(f"  remedy: {problem.remedy}")
+            click.echo(f"  remedy: {printable(problem.remedy)}")
 
 
 def _show_nothing(found: "NodeReading") -> None:

@@ -1,7 +1,6 @@
 """The drawing of how devices are connected, as SVG. Not here: where boxes stand."""
 
 from collections.abc import Iterator, Mapping
-from html import escape
 
 from accelkit.cli import layout, svg
 from accelkit.cli.layout import Level, Rect
@@ -64,7 +63,7 @@ def draw(view: View) -> str:
     size = f'width="{width}" height="{tall}" viewBox="0 0 {width} {tall}"'
     whole = (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
-        f"<title>{escape(_headline(scene))}</title>",
+        f"<title>{svg.escaped(_headline(scene))}</title>",
         f"<style>{_STYLE}</style>",
         '<rect width="100%" height="100%" fill="#ffffff"/>',
         *body,
@@ -116,7 +115,7 @@ def _boxed(scene: Scene) -> Iterator[str]:
 
 def _device(view: View, number: int, device: Device, box: Rect) -> Iterator[str]:
     health = view.verdicts[device.id].health
-    yield f"<g><title>{escape(_hover(view, device))}</title>"
+    yield f"<g><title>{svg.escaped(_hover(view, device))}</title>"
     fill = "#ffffff" if health is Health.HEALTHY else "#fdecec"
     yield svg.rect(box, fill=fill, stroke=_HEALTH[health], radius=6, thick=2)
     yield svg.text(box.x + 9, box.y + 22, str(number), size=17, weight="bold")

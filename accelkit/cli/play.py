@@ -10,8 +10,9 @@ import click
 from accelkit.cli.play_acts import GPU, gpus, lose, restore
 from accelkit.cli.play_stage import NotSeen, Stage, stage
 from accelkit.cli.play_story import ENDING, STORY, Line, Step, title
-from accelkit.cli.play_table import Show, lively, showing
+from accelkit.cli.play_table import Show, showing
 from accelkit.cli.play_words import short
+from accelkit.cli.showing import lively
 
 PAUSE_S = 0.5
 """After each step, for people to read."""

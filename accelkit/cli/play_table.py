@@ -4,8 +4,6 @@ Not here: what is shown.
 """
 
 import asyncio
-import os
-import sys
 import textwrap
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -16,6 +14,7 @@ import click
 from accelkit.cli.play_stage import NODE, RELEASE, Stage
 from accelkit.cli.play_story import Line
 from accelkit.cli.play_words import short
+from accelkit.cli.showing import lively
 from accelkit.core.model import DeviceId
 from accelkit.core.values import Health
 from accelkit.core.view import View
@@ -29,11 +28,6 @@ _REFRESH_S = 0.25
 _INDENT = 22
 """Width of the time and the topic of a line."""
 _HEALTH = {Health.HEALTHY: "green", Health.UNHEALTHY: "bold red", Health.UNKNOWN: "bold"}
-
-
-def lively() -> bool:
-    """Whether there is a terminal that can redraw."""
-    return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def _head(stage: Stage, line: Line) -> tuple[str, str]:

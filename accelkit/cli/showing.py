@@ -1,6 +1,7 @@
 """How answers are printed: as a table, as JSON or as YAML. Not here: what they say."""
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -71,14 +72,24 @@ def yaml_text(tree: "Tree") -> str:
     return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True, width=sys.maxsize)
 
 
+def lively() -> bool:
+    """Whether there is a terminal that can do more than print line after line."""
+    return sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in {"dumb", "unknown"}
+
+
+def coloured() -> bool:
+    """Whether output may have colours: https://no-color.org."""
+    return lively() and not os.environ.get("NO_COLOR")
+
+
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print *rows* below the names of their *columns*: nothing is cut off, however narrow it is.
 
-    Known words are in colour on a terminal; elsewhere it is plain text.
+    Known words are in colour on a terminal that has any; elsewhere it is plain text.
     """
-    cells = [tuple(columns), *(tuple(row) for row in rows)]
+    cells = [tuple(columns), *(tuple(map(printable, row)) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    if not sys.stdout.isatty():
+    if not coloured():
         for row in cells:
             click.echo(aligned(row, widths))
         return
@@ -97,6 +108,11 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     console.print(table, crop=False, soft_wrap=True)
 
 
+def printable(text: str) -> str:
+    """*text* of hardware or plugins on one line, without what would steer a terminal."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else "�" for c in text)
+
+
 def aligned(row: Sequence[str], widths: Sequence[int]) -> str:
     """*row* as text, each cell as wide as *widths* says, without blanks at the end."""
     return "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -104,7 +120,7 @@ def aligned(row: Sequence[str], widths: Sequence[int]) -> str:
 
 def styled(word: str) -> str:
     """*word* in its colour, where output goes to a terminal."""
-    if not sys.stdout.isatty():
+    if not coloured():
         return word
     colour = _style(word)
     return (

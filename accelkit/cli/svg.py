@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from html import escape
 
 from accelkit.cli.layout import Rect
+from accelkit.cli.showing import printable
 from accelkit.core.values import LinkKind
 
 DOWN = "#c81e1e"
@@ -14,6 +15,11 @@ _LIGHT_TO_DARK: Mapping[LinkKind, tuple[tuple[int, int, int], tuple[int, int, in
     LinkKind.FABRIC: ((92, 190, 166), (8, 110, 92)),
     LinkKind.ONDIE: ((178, 148, 224), (96, 48, 168)),
 }
+
+
+def escaped(words: str) -> str:
+    """*words* in XML, which has no place for control characters."""
+    return escape(printable(words))
 
 
 def text(
@@ -31,7 +37,7 @@ def text(
     # The style sheet wins over attributes, so a colour of its own is a style.
     said = "".join(f' {key}="{value}"' for key, value in keys.items() if value and key != "fill")
     colour = f' style="fill:{fill}"' if fill else ""
-    return f'<text x="{x:g}" y="{y:g}" font-size="{size}"{said}{colour}>{escape(words)}</text>'
+    return f'<text x="{x:g}" y="{y:g}" font-size="{size}"{said}{colour}>{escaped(words)}</text>'
 
 
 def rect(

@@ -16,8 +16,8 @@ from accelkit.cli import play_story
 from accelkit.cli.play_acts import GPU, SHARE
 from accelkit.cli.play_stage import NotSeen, Stage, stage
 from accelkit.cli.play_story import ENDING, STORY, Step, title
-from accelkit.cli.play_table import lively
 from accelkit.cli.play_words import choice, given
+from accelkit.cli.showing import lively
 from accelkit.conformance.sims.events import Answer
 from accelkit.core.errors import ConfigError
 

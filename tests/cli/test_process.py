@@ -25,13 +25,14 @@ def ran(*words: object) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
-def on_terminal(columns: int, *words: object) -> str:
-    """What a command writes to a terminal of so many columns."""
+def on_terminal(columns: int, *words: object, **variables: str) -> str:
+    """What a command writes to a terminal of so many columns, with *variables* set."""
     mine, its = pty.openpty()
     try:
         command = [*ACCELKIT, *(str(word) for word in words)]
         environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm-256color"}
         environment.pop("NO_COLOR", None)
+        environment |= variables
         with subprocess.Popen(command, stdout=its, stderr=its, env=environment) as process:
             os.close(its)
             said = b"".join(_until_closed(mine))
@@ -66,6 +67,16 @@ def test_terminal_gets_colours_and_nothing_is_cut_off_however_narrow_it_is(split
         "sim/s00-0000-half-0",
     ]
     assert all(line.split()[-1] == "-" for line in plain.splitlines()[1:])
+
+
+@pytest.mark.parametrize("variable", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": "unknown"}])
+def test_terminal_without_colours_gets_plain_text_that_is_not_cut_off(
+    split: Path, variable: dict[str, str]
+) -> None:
+    assert (
+        on_terminal(30, "devices", "--host", split, **variable)
+        == ran("devices", "--host", split).stdout
+    )
 
 
 def test_output_that_cannot_hold_every_letter_is_no_fault(split: Path) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from accelkit.cli.showing import aligned, amount, counted, document, timeless
+from accelkit.cli.showing import aligned, amount, counted, document, printable, show_table, timeless
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,10 @@ def test_documents_do_not_say_when_they_were_made() -> None:
         "tookS": 2.0,
     }
     assert timeless([{"takenAt": 1}, "since"]) == [{}, "since"]
+
+
+def test_texts_of_hardware_do_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    show_table(("PRODUCT",), [("a\x1b[2Jb\n",), ("H100 µ",)])
+
+    assert capsys.readouterr().out == "PRODUCT\na�[2Jb�\nH100 µ\n"
+    assert printable("plain └─ text") == "plain └─ text"
