@@ -3,6 +3,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A property is about answers: how long an example takes depends on what else the machine does.
+settings.register_profile("accelkit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("accelkit")
 
 
 @pytest.fixture
