@@ -3,64 +3,10 @@
 import random
 import threading
 from collections.abc import Callable, Sequence
-from copy import copy
-from typing import Self
 
 from accelkit.core.errors import AccessDenied, SourceError
-from accelkit.core.host import READ_LIMIT, Finished, Host, Stat
+from accelkit.core.host import READ_LIMIT, Door, Finished, Host, Stat
 from accelkit.core.tables import FunctionTable
-
-
-class Door:
-    """A host that passes everything on."""
-
-    def __init__(self, host: Host) -> None:
-        self._host = host
-
-    def read(self, path: str, limit: int = READ_LIMIT) -> str:
-        return self._host.read(path, limit)
-
-    def read_bytes(self, path: str, limit: int = READ_LIMIT) -> bytes:
-        return self._host.read_bytes(path, limit)
-
-    def exists(self, path: str) -> bool:
-        return self._host.exists(path)
-
-    def names(self, path: str) -> tuple[str, ...]:
-        return self._host.names(path)
-
-    def resolve(self, path: str) -> str:
-        return self._host.resolve(path)
-
-    def stat(self, path: str) -> Stat | None:
-        return self._host.stat(path)
-
-    def write(self, path: str, text: str) -> None:
-        self._host.write(path, text)
-
-    def run(self, argv: Sequence[str], timeout_s: float) -> Finished:
-        return self._host.run(argv, timeout_s)
-
-    def ioctl(self, path: str, request: int, payload: bytes) -> bytes:
-        return self._host.ioctl(path, request, payload)
-
-    def library(self, soname: str) -> FunctionTable:
-        return self._host.library(soname)
-
-    def module(self, name: str) -> FunctionTable:
-        return self._host.module(name)
-
-    def under(self, root: str) -> Self:
-        below = copy(self)
-        below._host = self._host.under(root)  # noqa: SLF001 - of its own class
-        return below
-
-    def outside(self, path: str) -> str:
-        return self._host.outside(path)
-
-    @property
-    def live(self) -> bool:
-        return self._host.live
 
 
 class Watched(Door):

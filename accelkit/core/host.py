@@ -1,6 +1,7 @@
 """The only door to the machine: files, commands and libraries, below one root."""
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Protocol, Self
 
 import attrs
@@ -122,11 +123,11 @@ class Host(Protocol):
         ...
 
 
-@attrs.frozen
-class ReadOnly:
-    """A host that refuses writes: what read calls get."""
+class Door:
+    """A host that passes everything on; who changes one answer inherits the others."""
 
-    _host: Host
+    def __init__(self, host: Host) -> None:
+        self._host = host
 
     def read(self, path: str, limit: int = READ_LIMIT) -> str:
         return self._host.read(path, limit)
@@ -146,12 +147,8 @@ class ReadOnly:
     def stat(self, path: str) -> Stat | None:
         return self._host.stat(path)
 
-    def write(self, path: str, text: str) -> None:  # noqa: ARG002 - refused whatever it is
-        raise AccessDenied(
-            f"{path}: discovering, health and other reading calls may not write",
-            operation="write",
-            remedy="change hardware only in create, destroy, set_mode, apply and revert",
-        )
+    def write(self, path: str, text: str) -> None:
+        self._host.write(path, text)
 
     def run(self, argv: Sequence[str], timeout_s: float) -> Finished:
         return self._host.run(argv, timeout_s)
@@ -165,8 +162,10 @@ class ReadOnly:
     def module(self, name: str) -> FunctionTable:
         return self._host.module(name)
 
-    def under(self, root: str) -> "ReadOnly":
-        return ReadOnly(self._host.under(root))
+    def under(self, root: str) -> Self:
+        below = copy(self)
+        below._host = self._host.under(root)  # noqa: SLF001 - of its own class
+        return below
 
     def outside(self, path: str) -> str:
         return self._host.outside(path)
@@ -174,3 +173,14 @@ class ReadOnly:
     @property
     def live(self) -> bool:
         return self._host.live
+
+
+class ReadOnly(Door):
+    """A host that refuses writes: what read calls get."""
+
+    def write(self, path: str, text: str) -> None:  # noqa: ARG002 - refused whatever it is
+        raise AccessDenied(
+            f"{path}: discovering, health and other reading calls may not write",
+            operation="write",
+            remedy="change hardware only in create, destroy, set_mode, apply and revert",
+        )
