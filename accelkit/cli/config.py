@@ -34,13 +34,20 @@ def check(*, file: Path) -> int:
 @click.argument("file", type=_FILE, required=False)
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml")
 def show(*, file: Path | None, output: str) -> int:
-    """Print the policy in FILE with every default filled in; without FILE the built-in one."""
+    """Print the policy in FILE with every default filled in; without FILE the built-in one.
+
+    What is wrong with it, whichever plugins are installed, is told then; it ends with 2.
+    """
     from accelkit.agent.reload import read_policy_file  # noqa: PLC0415 - help does without
+    from accelkit.core.errors import ConfigError  # noqa: PLC0415 - see above
     from accelkit.core.policy import Policy  # noqa: PLC0415 - see above
+    from accelkit.core.policy_check import policy_problems  # noqa: PLC0415 - see above
     from accelkit.core.serde import to_tree  # noqa: PLC0415 - loads cattrs
 
     policy = Policy() if file is None else read_policy_file(file)
     show_tree(to_tree(policy), Form(output))
+    if problems := policy_problems(policy):
+        raise ConfigError(problems)
     return 0
 
 

@@ -97,6 +97,14 @@ def test_shown_policy_has_every_default_and_is_a_policy_again(
     assert run("config", "show", file).out == shown.out
 
 
+def test_policy_that_is_wrong_is_shown_and_told(run: Run, policy: Callable[[str], Path]) -> None:
+    """Any file of the right keys was shown as if the agent would take it."""
+    shown = run("config", "show", policy("kind: Pod\noffers: []\n"))
+
+    assert (shown.code, shown.err) == (2, "$.kind: expected NodePolicy, found 'Pod'\n")
+    assert "graceForUnknown: 30s" in shown.out
+
+
 def test_built_in_policy_is_shown_where_no_file_is_named(run: Run) -> None:
     shown = run("config", "show", "-o", "json")
 
