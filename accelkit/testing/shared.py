@@ -8,12 +8,12 @@ from copy import deepcopy
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from inspect import isabstract
 from pathlib import Path
-from typing import cast
 
 import attrs
 
-from accelkit.core.errors import ConfigError, PluginError
+from accelkit.core.errors import ConfigError, PluginContractError, PluginError
 from accelkit.core.hooks import GROUP
 from accelkit.core.registry import load_plugins
 from accelkit.core.values import FrozenMap
@@ -50,6 +50,7 @@ def machine_class(name: str) -> type[Machine]:
 
     Raises:
         ConfigError: There is no such vendor, or it brings none.
+        PluginError: What it names is no machine.
     """
     vendor = vendor_class(name)
     if vendor.machine is None:
@@ -59,7 +60,12 @@ def machine_class(name: str) -> type[Machine]:
         found = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise PluginError(f"{vendor.machine} cannot be loaded: {error}", plugin=name) from error
-    return cast("type[Machine]", found)
+    if not (isinstance(found, type) and issubclass(found, Machine)) or isabstract(found):
+        lack = "is no class of Machine that has all its methods"
+        raise PluginContractError(f"{vendor.machine} {lack}", plugin=name)
+    if not getattr(found, "products", ()):
+        raise PluginContractError(f"{vendor.machine} has no products", plugin=name)
+    return found
 
 
 @lru_cache

@@ -95,6 +95,20 @@ def test_a_vendor_whose_machine_is_missing_is_a_plugin_error(here: str) -> None:
         simulate("torn", None, 1, here)
 
 
+@pytest.mark.parametrize(
+    "vendor,text",
+    [
+        ("halfmade", "toy_accel:HalfMade is no class of Machine that has all its methods"),
+        ("noclass", "toy_accel:hookimpl is no class of Machine that has all its methods"),
+        ("bare", "toy_accel:BareMachine has no products"),
+    ],
+)
+def test_what_is_no_machine_is_an_error_of_its_author(here: str, vendor: str, text: str) -> None:
+    """It was a traceback, as of a bug of accelkit."""
+    with pytest.raises(PluginError, match=text):
+        simulate(vendor, None, 1, here)
+
+
 def test_a_directory_with_other_things_is_left_alone(here: str) -> None:
     Path(here).mkdir()
     Path(here, "precious").write_text("")

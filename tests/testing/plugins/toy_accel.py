@@ -115,6 +115,29 @@ class Torn(Toy):
     machine = "toy_accel:NoSuchMachine"
 
 
+class HalfMade(Machine):
+    products = ("half",)
+
+
+class BareMachine(ToyMachine):
+    products: ClassVar[tuple[str, ...]] = ()  # type: ignore[assignment]  # that is what is wrong
+
+
+class Halfmade(Toy):
+    name = "halfmade"
+    machine = "toy_accel:HalfMade"
+
+
+class NoClass(Toy):
+    name = "noclass"
+    machine = "toy_accel:hookimpl"
+
+
+class Bare(Toy):
+    name = "bare"
+    machine = "toy_accel:BareMachine"
+
+
 @hookimpl
 def accelkit_vendors() -> list[type[Vendor]]:
-    return [Toy, Plain, Torn]
+    return [Toy, Plain, Torn, Halfmade, NoClass, Bare]
