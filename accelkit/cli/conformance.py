@@ -57,22 +57,10 @@ def list_(*, only: tuple[str, ...], form: Form) -> int:
 @command.command("show")
 @click.argument("check_id", metavar="ID")
 def show(*, check_id: str) -> int:
-    """Say what the check ID is about, and what it needs."""
-    from accelkit.conformance.checks import CHECKS  # noqa: PLC0415 - help does without
-    from accelkit.core.errors import ConfigError  # noqa: PLC0415 - see above
+    """Say what the check ID is about, why it is there, and what to do when it fails."""
+    from accelkit.conformance.catalogue import page  # noqa: PLC0415 - help does without
 
-    check = next((c for c in CHECKS if c.id == check_id.upper()), None)
-    if check is None:
-        raise ConfigError([(check_id, "is no check")], remedy="see: accelkit conformance list")
-    needs = (n.value if not isinstance(n, type) else n.__name__ for n in check.needs)
-    lines = (
-        f"{check.id}: {check.claim}",
-        f"level:  {check.level}, a {'must' if check.must else 'should'}",
-        f"badges: {', '.join(sorted(check.badges)) or 'none'}",
-        f"needs:  {', '.join(needs) or 'nothing'}",
-        f"page:   docs/conformance/{check.id}.md",
-    )
-    click.echo("\n".join(lines))
+    click.echo(page(check_id.upper()), nl=False)
     return 0
 
 

@@ -1,7 +1,11 @@
 """`accelkit conformance run`: who is checked and how it is told. Not here: any check."""
 
 import json
+import math
+import shlex
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
@@ -22,8 +26,8 @@ _HOOKS = {
     "restart": "Lets the driver end and start again; needless with --start.",
     "break-device": "Lets one device become unhealthy, the same each time.",
     "mend-device": "Undoes --break-device.",
-    "withdraw-device": "Lets one device vanish.",
-    "hang": "Lets whatever is behind the driver not answer any more.",
+    "withdraw-device": "Lets one device vanish, until the driver starts again.",
+    "hang": "Lets whatever is behind the driver not answer any more, until it starts again.",
 }
 """Commands that reach somebody else's driver, each with what it does."""
 
@@ -52,6 +56,12 @@ def _hook_options(command: F) -> F:  # type: ignore[explicit-any]  # see F
         )
         command = option(command)
     return command
+
+
+def _number(_context: click.Context, _parameter: click.Parameter, value: float) -> float:
+    if math.isnan(value):
+        raise click.BadParameter("nan is no number")
+    return value
 
 
 @click.command(
@@ -85,7 +95,8 @@ def _hook_options(command: F) -> F:  # type: ignore[explicit-any]  # see F
 @click.option("--repeat", type=click.IntRange(min=1), default=1, help="Runs of each check.")
 @click.option(
     "--deadline-scale",
-    type=click.FloatRange(min=0, min_open=True),
+    type=click.FloatRange(min=0.01, max=100),
+    callback=_number,
     default=1.0,
     help="Multiplies every patience.",
 )
@@ -123,6 +134,7 @@ def run(
     from accelkit.conformance.runner import (  # noqa: PLC0415 - help does without
         Options,
         Select,
+        chosen,
         run as run_all,
     )
 
@@ -134,6 +146,7 @@ def run(
         waivers=_waivers(waivers),
     )
     select = Select(only=only, never=skip)
+    chosen(select)  # what is wrong about it is told before anything else
     if junit is not None:
         _write_to(junit, "")  # what cannot be written is better known before the run
     reports: list[Report] = []
@@ -141,7 +154,9 @@ def run(
         if form is Form.TABLE:
             click.echo(f"{subject.kind} {subject.name}, seed {seed}")
         heard = _show_result if form is Form.TABLE else _nothing
-        reports.append(run_all(subject, select=select, options=options, heard=heard))
+        # What a plugin prints must not get into a document.
+        with nullcontext() if form is Form.TABLE else redirect_stdout(sys.stderr):
+            reports.append(run_all(subject, select=select, options=options, heard=heard))
         if form is Form.TABLE:
             _show_end(reports[-1])
     _write(reports, form, junit)
@@ -159,7 +174,12 @@ def _subjects(whom: Whom, scale: float) -> "Sequence[Subject]":
     from accelkit.testing.hosts import open_host  # noqa: PLC0415 - see above
 
     vendors, product, host = whom["vendors"], whom["product"], whom["host"]
-    hooks = [name for name in _HOOKS if whom[name.replace("-", "_")]]  # type: ignore[literal-required]  # of the table
+    hooks = {name: command for name in _HOOKS if (command := whom[name.replace("-", "_")])}  # type: ignore[literal-required]  # of the table
+    for name, command in hooks.items():
+        try:
+            shlex.split(command)
+        except ValueError as error:
+            raise click.UsageError(f"--{name} {command!r}: {error}") from error
     if whom["driver"] is not None:
         if vendors or product or host or not whom["resource"]:
             raise click.UsageError("--driver goes with --resource, and without a VENDOR")

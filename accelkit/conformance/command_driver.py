@@ -1,10 +1,13 @@
 """A driver that somebody else wrote, reached by commands. Not here: what it must do."""
 
+import contextlib
 import os
 import shlex
 import signal
 import subprocess
+import tempfile
 from pathlib import Path
+from typing import IO
 
 import attrs
 
@@ -15,6 +18,7 @@ KUBELET = "ACCELKIT_KUBELET"
 """Set for every command: the directory that stands for /var/lib/kubelet."""
 COMMAND_S = 60.0
 STOP_S = 30.0
+_TAIL = 4096
 
 
 @attrs.frozen(kw_only=True)
@@ -29,9 +33,9 @@ class Hooks:
     """Lets one device, the same each time, become unhealthy."""
     mend_device: str = ""
     withdraw_device: str = ""
-    """Lets one device vanish."""
+    """Lets one device vanish, until the driver starts again."""
     hang: str = ""
-    """Lets whatever stands behind the driver not answer any more."""
+    """Lets whatever stands behind the driver not answer any more, until it starts again."""
 
 
 class CommandDriver:
@@ -46,7 +50,14 @@ class CommandDriver:
         self._hooks = hooks
         self._scale = scale
         self._kubelet: Path | None = None
+        self._broken = False
+        self._log: IO[bytes] | None = None
         self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Of what *start* began, and of its group of processes; None: nothing runs."""
+        return self._process.pid if self._process is not None else None
 
     @property
     def features(self) -> frozenset[Feature]:
@@ -62,19 +73,37 @@ class CommandDriver:
 
     def start(self, kubelet: Path) -> None:
         self._kubelet = kubelet
-        if self._hooks.start:
+        if not self._hooks.start:
+            return
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the driver runs
+        try:
             self._process = subprocess.Popen(
                 shlex.split(self._hooks.start),
                 env=self._environment(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=self._log,
+                start_new_session=True,  # what the command starts ends with it
             )
+        except OSError as error:
+            self._log.close()
+            raise Unanswered(f"{self._hooks.start!r} cannot be started: {error}") from error
 
     def kill(self) -> None:
         if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+            self._end(self._process)
+        if self._broken:
+            self.mend_device()
+
+    def said(self) -> str:
+        if self._process is None or self._log is None:
+            return ""
+        code = self._process.poll()
+        ended = "" if code is None else f"; {self._hooks.start!r} has ended with code {code}"
+        size = self._log.seek(0, os.SEEK_END)
+        self._log.seek(max(0, size - _TAIL))
+        lines = self._log.read().decode("utf-8", "replace").splitlines()[-2:]
+        return "".join((ended, *(f"; {line[:300]}" for line in lines)))
 
     def stop(self) -> None:
         assert self._process is not None
@@ -83,7 +112,7 @@ class CommandDriver:
             self._process.wait(STOP_S * self._scale)
         except subprocess.TimeoutExpired:
             raise Unanswered(f"it has not ended {STOP_S * self._scale:g} s after SIGTERM") from None
-        self._process = None
+        self._end(self._process)
 
     def restart(self) -> None:
         if self._process is None:
@@ -94,9 +123,11 @@ class CommandDriver:
             self.start(self._kubelet)
 
     def break_device(self) -> None:
+        self._broken = True
         self._run(self._hooks.break_device)
 
     def mend_device(self) -> None:
+        self._broken = False
         self._run(self._hooks.mend_device)
 
     def withdraw_device(self) -> None:
@@ -113,6 +144,15 @@ class CommandDriver:
 
     def probe(self, path: str) -> tuple[int, str]:
         raise ConnectionError(f"nobody says where {path} is")
+
+    def _end(self, process: "subprocess.Popen[bytes]") -> None:
+        """End it, and whatever it has started and left behind."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        self._process = None
+        if self._log is not None:
+            self._log.close()
 
     def _environment(self) -> dict[str, str]:
         return {**os.environ, KUBELET: str(self._kubelet)}

@@ -110,6 +110,14 @@ class Check(Generic[B_contra]):
     """Yields one sentence for each thing that is wrong; what it raises is one more."""
 
 
+class Inapplicable(Exception):
+    """A check finds out on its way that the subject does not do at all what it looks at.
+
+    Args:
+        text: What it does not do.
+    """
+
+
 class Unanswered(Exception):
     """A check cannot go on, because the subject did not do what every check begins with.
 

@@ -89,7 +89,7 @@ def as_junit(reports: Iterable[Report]) -> str:
         suite = ET.SubElement(
             root,
             "testsuite",
-            name=f"accelkit.conformance.{report.name}",
+            name=_plain(f"accelkit.conformance.{report.name}"),
             tests=str(len(report.results)),
             failures=str(bad),
             skipped=str(skipped),
@@ -111,17 +111,20 @@ def _case(suite: ET.Element, subject: str, result: Result) -> None:
     case = ET.SubElement(
         suite,
         "testcase",
-        classname=f"accelkit.conformance.{subject}",
+        classname=_plain(f"accelkit.conformance.{subject}"),
         name=f"{result.id} {result.claim}",
         time=f"{result.took_s:.3f}",
     )
-    # XML has no place for most control characters, which broken subjects may well say.
-    text = "\n".join(result.findings)
-    text = "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
+    text = _plain("\n".join(result.findings))
     if _is_skipped(result):
         ET.SubElement(case, "skipped", message=text or str(result.verdict))
     elif result.verdict in BAD:
         ET.SubElement(case, "failure", message=text.partition("\n")[0]).text = text
+
+
+def _plain(text: str) -> str:
+    """*text* without what broken subjects may well say, and XML has no place for."""
+    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
 
 
 def _version() -> str:

@@ -10,11 +10,13 @@ from datetime import date
 from typing import cast
 
 import attrs
+import grpc.aio
 
 from accelkit.conformance.bench import PluginBench, Scope
 from accelkit.conformance.checks import CHECKS, AnyCheck
-from accelkit.conformance.model import WHY_NOT, Feature, Level, Unanswered, Verdict
+from accelkit.conformance.model import WHY_NOT, Feature, Inapplicable, Level, Unanswered, Verdict
 from accelkit.conformance.report import BAD, Report, Result
+from accelkit.conformance.sims.plugins import said
 from accelkit.conformance.socket_bench import SocketBench
 from accelkit.conformance.subjects import DriverSubject, PluginSubject, Subject
 from accelkit.conformance.waivers import Waiver
@@ -124,7 +126,7 @@ def chosen(select: Select) -> tuple[AnyCheck, ...]:
     """The checks that *select* takes, in the order of their ids.
 
     Raises:
-        ConfigError: It names what there is not.
+        ConfigError: It names what there is not, or leaves nothing to run.
     """
     known = {
         word
@@ -136,7 +138,13 @@ def chosen(select: Select) -> tuple[AnyCheck, ...]:
             [(word, "is no check, family, level or badge") for word in strange],
             remedy="see: accelkit conformance list",
         )
-    return tuple(check for check in CHECKS if select.takes(check))
+    taken = tuple(check for check in CHECKS if select.takes(check))
+    if not taken:
+        raise ConfigError(
+            [(" ".join(select.never), "leaves out every check that is asked for")],
+            remedy="see: accelkit conformance list",
+        )
+    return taken
 
 
 def run_check(check: AnyCheck, subject: Subject, options: Options = DEFAULTS) -> Result:
@@ -175,23 +183,37 @@ def why_not(check: AnyCheck, subject: Subject) -> Iterator[str]:
             yield f"the plugin does not declare {' '.join(names)}"
 
 
+@attrs.define
+class Found:
+    """What one run of a check came to."""
+
+    findings: list[str] = attrs.Factory(list)
+    lack: str = ""
+    """Why it does not apply, if that showed on the way."""
+
+
 def _judged(
-    check: AnyCheck, runs: Sequence[tuple[str, ...]], options: Options
+    check: AnyCheck, runs: Sequence[Found], options: Options
 ) -> tuple[Verdict, tuple[str, ...]]:
-    findings = tuple(dict.fromkeys(finding for found in runs for finding in found))
+    if lack := tuple(dict.fromkeys(found.lack for found in runs if found.lack)):
+        return Verdict.NOT_APPLICABLE, lack
+    findings = tuple(dict.fromkeys(finding for found in runs for finding in found.findings))
     if not findings:
         return Verdict.PASS, ()
     today = options.today or date.today()  # noqa: DTZ011 - a waiver ends with the local day
     waiver = next((w for w in options.waivers if w.id == check.id), None)
     if waiver is not None and today <= waiver.expires:
         return Verdict.WAIVED, (f"until {waiver.expires}: {waiver.reason}", *findings)
-    return (Verdict.FAIL if all(runs) else Verdict.UNSTABLE), findings
+    if waiver is not None:
+        findings = (*findings, f"it was waived until {waiver.expires}: {waiver.reason}")
+    always = all(found.findings for found in runs)
+    return (Verdict.FAIL if always else Verdict.UNSTABLE), findings
 
 
-def _findings(check: AnyCheck, subject: Subject, options: Options, turn: int) -> tuple[str, ...]:
+def _findings(check: AnyCheck, subject: Subject, options: Options, turn: int) -> Found:
     """What one run of *check* finds; the body runs in a thread that may be left behind."""
+    found = Found()
     bench = _bench(check, subject, options.seed + turn, options.deadline_scale)
-    found: list[str] = []
     body = cast("Callable[[Scope], Iterator[str]]", check.body)
     thread = threading.Thread(
         target=_collect,
@@ -203,9 +225,12 @@ def _findings(check: AnyCheck, subject: Subject, options: Options, turn: int) ->
     limit_s = bench.patience(LIMIT_S[check.level])
     thread.join(limit_s)
     if thread.is_alive():
-        found.append(f"the check has not ended after {limit_s:g} s: {_stands(thread)}")
-    bench.close()
-    return tuple(found)
+        found.findings.append(f"the check has not ended after {limit_s:g} s: {_stands(thread)}")
+    try:
+        bench.close()
+    except Exception as error:  # noqa: BLE001 - a subject may do anything
+        found.findings.append(f"it cannot be cleaned up: {_raised(error)}")
+    return found
 
 
 def _bench(check: AnyCheck, subject: Subject, seed: int, scale: float) -> Scope:
@@ -215,14 +240,25 @@ def _bench(check: AnyCheck, subject: Subject, seed: int, scale: float) -> Scope:
     return SocketBench(subject, seed, scale)
 
 
-def _collect(body: Callable[[Scope], Iterator[str]], bench: Scope, found: list[str]) -> None:
+def _collect(body: Callable[[Scope], Iterator[str]], bench: Scope, found: Found) -> None:
     try:
-        found.extend(body(bench))
+        found.findings.extend(body(bench))
     except Unanswered as error:
-        found.append(str(error))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a subject may raise anything
-        way = _way(traceback.extract_tb(error.__traceback__))
-        found.append(f"{type(error).__name__}: {error} (at {way})")
+        found.findings.append(str(error))
+    except Inapplicable as error:
+        found.lack = str(error)
+    except BaseException as error:  # noqa: BLE001 - a subject may raise anything
+        found.findings.append(_raised(error))
+
+
+def _raised(error: BaseException) -> str:
+    """*error* in one line, with where it came from."""
+    way = _way(traceback.extract_tb(error.__traceback__))
+    if isinstance(error, Unanswered):
+        return str(error)
+    if isinstance(error, grpc.aio.AioRpcError):
+        return f"a call fails: {said(error)} (at {way})"
+    return " ".join(f"{type(error).__name__}: {error} (at {way})".split())
 
 
 def _stands(thread: threading.Thread) -> str:

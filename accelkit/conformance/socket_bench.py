@@ -16,6 +16,7 @@ from accelkit.conformance.bench import Scope
 from accelkit.conformance.model import Unanswered
 from accelkit.conformance.sims.events import Listed, ListedDevice, Refused, Registered
 from accelkit.conformance.sims.kubelet import KubeletSim
+from accelkit.conformance.sims.plugins import accepts
 from accelkit.conformance.sims.tasks import do
 from accelkit.conformance.sims.timing import Timing
 from accelkit.conformance.subjects import Driver, DriverSubject, PluginSubject, Subject
@@ -30,6 +31,7 @@ SOON_S = 10.0
 CALL_S = 20.0
 """For a call that should answer at once; what has its own limit says so."""
 NUMA_NODES = (0, 1)
+DIRECTORIES = ("device-plugins", "plugins_registry")
 
 
 class SocketBench(Scope):
@@ -45,6 +47,8 @@ class SocketBench(Scope):
         )
         fixed = subject.directory if isinstance(subject, DriverSubject) else None
         self.root: Path = fixed or self.directory() / "k"
+        if fixed is not None:
+            sweep(fixed)
         self.later(self.driver.kill)
         self._sim: KubeletSim | None = None
 
@@ -104,9 +108,21 @@ class SocketBench(Scope):
         """
         if not self.happens(lambda: bool(self.listed()), FIRST_S):
             refused = "; ".join(e.text for e in self.sim.seen(Refused))
-            said = self.driver.said() if isinstance(self.driver, AgentDriver) else ""
+            said = self.driver.said()
             raise Unanswered(f"no list of devices came ({refused or 'not refused'}){said}")
         return self.listed()
+
+    def usable(self) -> list[str]:
+        """Start both; ids of the devices that can be had, at least one.
+
+        Raises:
+            Unanswered: No list came, or none of its devices is healthy.
+        """
+        listed = self.up()
+        healthy = [device.id for device in listed if device.healthy]
+        if not healthy:
+            raise Unanswered(f"none of the {len(listed)} devices is healthy")
+        return healthy
 
     def happens(self, predicate: Callable[[], object], patience_s: float = SOON_S) -> bool:
         """Whether *predicate* comes to hold."""
@@ -241,6 +257,14 @@ class Stream:
 
 async def _open(path: Path) -> Stream:
     return Stream(path)
+
+
+def sweep(root: Path) -> None:
+    """Remove sockets below *root* that nobody listens on: those of drivers that were killed."""
+    for directory in DIRECTORIES:
+        for path in (root / directory).glob("*"):
+            if path.is_socket() and not accepts(path):
+                path.unlink(missing_ok=True)
 
 
 def refusal(call: Callable[[], object]) -> grpc.aio.AioRpcError | None:

@@ -154,6 +154,10 @@ class Driver(Protocol):
         """End it at once, and undo all else; may be called twice, and when nothing runs."""
         ...
 
+    def said(self) -> str:
+        """The end of what it logged, each line after "; "; empty: nothing is known."""
+        ...
+
     def stop(self) -> None:
         """Ask it to end, and come back when it has (STOP).
 

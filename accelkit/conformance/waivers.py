@@ -50,6 +50,8 @@ def read_waivers(path: Path, known: Collection[str]) -> tuple[Waiver, ...]:
         problems += [(f"waive[{index}]", text) for text in wrong]
         if not wrong:
             found.append(Waiver(**item))
+    ids = [waiver.id for waiver in found]
+    problems += [(i, "is waived twice") for i in sorted({i for i in ids if ids.count(i) > 1})]
     if problems:
         raise ConfigError(problems, remedy=f"write {_EXAMPLE}")
     return tuple(found)

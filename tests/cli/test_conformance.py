@@ -4,6 +4,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from accelkit.conformance.catalogue import page
 from accelkit.conformance.checks import CHECKS
 from accelkit.testing.simulate import set_state
 from tests.cli.conftest import Run
@@ -23,8 +24,7 @@ def test_check_is_explained(run: Run) -> None:
     answer = run("conformance", "show", ONE.id.lower())
 
     assert answer.code == 0
-    assert answer.lines[0] == f"{ONE.id}: {ONE.claim}"
-    assert answer.lines[-1] == f"page:   docs/conformance/{ONE.id}.md"
+    assert answer.out == page(ONE.id)
 
 
 def test_vendor_is_checked(run: Run) -> None:
@@ -72,6 +72,39 @@ def test_report_says_what_was_checked_where_and_how(run: Run) -> None:
     assert [(check["id"], check["verdict"]) for check in tree["checks"]] == [("I02", "pass")]
 
 
+NOISY = """
+from accelkit.core.hooks import hookimpl
+from accelkit.vendors.sim.vendor import Sim
+
+class Noisy(Sim):
+    name = "noisy"
+
+    def discover(self, host):
+        print("hello from a plugin")
+        return super().discover(host)
+
+@hookimpl
+def accelkit_vendors():
+    return [Noisy]
+"""
+
+
+def test_what_a_plugin_prints_does_not_get_into_a_document(
+    run: Run, tmp_path: Path, basic: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "noisy.py").write_text(NOISY)
+    told = tmp_path / "noisy-1.dist-info"
+    told.mkdir()
+    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: noisy\nVersion: 1\n")
+    (told / "entry_points.txt").write_text("[accelkit]\nnoisy = noisy\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    answer = run("conformance", "run", "noisy", "--host", basic, "--only", "D01", "-o", "json")
+
+    assert json.loads(answer.out)["subject"]["name"] == "noisy"
+    assert "hello from a plugin" in answer.err
+
+
 def test_report_for_ci_is_written_where_it_is_wanted(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "report.xml"
 
@@ -106,6 +139,13 @@ def test_driver_of_another_is_reached_by_its_commands(run: Run, tmp_path: Path) 
         (("run", "sim", "--only", "I02", "--junit", "/no/such/x"), "/no/such/x: cannot be written"),
         (("run", "sim", "--waivers", "/no/such"), "/no/such: cannot be read"),
         (("show", "X99"), "X99: is no check"),
+        (("run", "sim", "--only", "D01", "--skip", "D"), "D: leaves out every check that is asked"),
+        (("run", "sim", "--deadline-scale", "nan"), "nan is no number"),
+        (("run", "sim", "--deadline-scale", "inf"), "inf is not in the range"),
+        (
+            ("run", "--driver", "x", "--resource", "a.b/c", "--hang", "kill 'it"),
+            '--hang "kill \'it": No closing quotation',
+        ),
         (("list", "--only", "X99"), "X99: is no check"),
     ],
 )

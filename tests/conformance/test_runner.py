@@ -9,6 +9,8 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import attrs
+import grpc
+import grpc.aio
 import pytest
 
 from accelkit import Condition, Device, Evidence, Host, Unreadable
@@ -16,7 +18,7 @@ from accelkit.conformance import catalogue, render
 from accelkit.conformance.bench import PluginBench, Scope
 from accelkit.conformance.checks import CHECKS, AnyCheck
 from accelkit.conformance.checks.making import in_process
-from accelkit.conformance.model import Badge, Check, Feature, Level, Verdict
+from accelkit.conformance.model import Badge, Check, Feature, Inapplicable, Level, Verdict
 from accelkit.conformance.report import Report, Result, granted
 from accelkit.conformance.runner import Options, Select, chosen, run, run_check
 from accelkit.conformance.subjects import PluginSubject
@@ -105,6 +107,55 @@ def test_check_that_differs_over_repeats_is_unstable() -> None:
     result = run_check(checked(sometimes), SIM, Options(repeat=4))
 
     assert (result.verdict, result.findings) == (Verdict.UNSTABLE, ("odd",))
+
+
+def test_check_that_finds_out_that_it_does_not_apply_says_so() -> None:
+    def inapplicable(_bench: PluginBench) -> Iterator[str]:
+        yield from ()
+        raise Inapplicable("there is no such thing")
+
+    result = run_check(checked(inapplicable), SIM)
+
+    assert (result.verdict, result.findings) == (
+        Verdict.NOT_APPLICABLE,
+        ("there is no such thing",),
+    )
+
+
+def test_whatever_a_plugin_raises_fails_its_check() -> None:
+    def interrupts(_bench: PluginBench) -> Iterator[str]:
+        yield from ()
+        raise KeyboardInterrupt("by the\nplugin")
+
+    result = run_check(checked(interrupts), SIM)
+
+    assert result.verdict is Verdict.FAIL
+    assert result.findings[0].startswith("KeyboardInterrupt: by the plugin (at ")
+
+
+def test_call_that_is_refused_is_told_in_one_line() -> None:
+    def refused(_bench: PluginBench) -> Iterator[str]:
+        yield from ()
+        nothing = grpc.aio.Metadata()
+        raise grpc.aio.AioRpcError(grpc.StatusCode.NOT_FOUND, nothing, nothing, "no such device")
+
+    (finding,) = run_check(checked(refused), SIM).findings
+
+    assert finding.startswith("a call fails: rpc error: code = NotFound desc = no such device (at ")
+
+
+def test_cleaning_up_that_fails_is_a_finding_and_the_run_goes_on() -> None:
+    def leaves(bench: PluginBench) -> Iterator[str]:
+        def undo() -> None:
+            raise OSError("busy")
+
+        bench.later(undo)
+        yield from ()
+
+    result = run_check(checked(leaves), SIM)
+
+    assert result.verdict is Verdict.FAIL
+    assert result.findings[0].startswith("it cannot be cleaned up: OSError: busy")
 
 
 def test_failure_is_waived_until_its_last_day() -> None:
@@ -308,6 +359,10 @@ def test_waivers_are_read(tmp_path: Path) -> None:
         ('[[waive]]\nid = "D01"\nreason = "x"\nexpires = "soon"', "must be a date"),
         ('[[waive]]\nid = "D01"\nreason = "x"', "must have id, reason and expires"),
         ("waive = 3", "must be a list"),
+        (
+            2 * '[[waive]]\nid = "D01"\nreason = "x"\nexpires = 2030-01-31\n',
+            "D01: is waived twice",
+        ),
         ("wave = 3", "wave: is not known"),
         ("waive = ", "is not TOML"),
     ],

@@ -67,6 +67,9 @@ class Toy:
         )
         do(self._begin())
 
+    def said(self) -> str:
+        return ""
+
     async def _begin(self) -> None:
         self.ending = False
         self._news = asyncio.Condition()

@@ -118,7 +118,7 @@ def ends_while_hung(bench: SocketBench) -> Iterator[str]:
 
 def beside_a_failing_one(bench: SocketBench) -> Iterator[str]:
     bench.driver.disturb_neighbour()
-    ids = [d.id for d in bench.up()]
+    ids = bench.usable()
     if error := refusal(lambda: bench.allocate(ids[:1])):
         yield f"nothing is handed out while another plugin fails: {error.details()}"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import grpc
 
 from accelkit.conformance.checks.making import over_sockets
-from accelkit.conformance.model import Badge, Check, Feature
+from accelkit.conformance.model import Badge, Check, Feature, Inapplicable
 from accelkit.conformance.sims.events import PreferredAsked
 from accelkit.conformance.sims.pods import Phase
 from accelkit.conformance.socket_bench import SOON_S, SocketBench, refusal
@@ -17,7 +17,7 @@ STRANGER = "no-such-device"
 
 
 def refused(bench: SocketBench) -> Iterator[str]:
-    ids = [d.id for d in bench.up()]
+    ids = bench.usable()
     for asked in ([STRANGER], [ids[0], STRANGER]):
         if refusal(lambda asked=asked: bench.allocate(asked)) is None:  # type: ignore[misc]  # mypy#7464
             yield f"{', '.join(asked)} is handed out, and {STRANGER} is no device"
@@ -31,7 +31,7 @@ def refused(bench: SocketBench) -> Iterator[str]:
 
 
 def in_order(bench: SocketBench) -> Iterator[str]:
-    ids = [d.id for d in bench.up()][:2]
+    ids = bench.usable()[:2]
     alone = [bench.allocate([i]).container_responses[0] for i in ids]
     together = bench.allocate(*([i] for i in ids)).container_responses
     if len(together) != len(ids):
@@ -41,7 +41,7 @@ def in_order(bench: SocketBench) -> Iterator[str]:
 
 
 def repeatable(bench: SocketBench) -> Iterator[str]:
-    ids = [d.id for d in bench.up()]
+    ids = bench.usable()
     first = bench.allocate(ids)
     for _ in range(3):
         if bench.allocate(ids) != first:
@@ -52,7 +52,7 @@ def repeatable(bench: SocketBench) -> Iterator[str]:
 
 
 def files_first(bench: SocketBench) -> Iterator[str]:
-    ids = [d.id for d in bench.up()][:1]
+    ids = bench.usable()[:1]
     names = [c.name for c in bench.allocate(ids).container_responses[0].cdi_devices]
     directory: Path | None = getattr(bench.subject, "cdi", None)
     assert directory is not None
@@ -64,7 +64,7 @@ def files_first(bench: SocketBench) -> Iterator[str]:
 
 
 def preference(bench: SocketBench) -> Iterator[str]:
-    ids = [d.id for d in bench.up()]
+    ids = bench.usable()
     pod = bench.do(bench.sim.admit("pod", {bench.resource: max(1, len(ids) // 2)}))
     if pod.phase is not Phase.RUNNING:
         yield f"a pod fails: {pod.message}"
@@ -88,10 +88,14 @@ def preference(bench: SocketBench) -> Iterator[str]:
             yield f"asked for {what} it fails, and the pod with it: {error.details()}"
 
 
-def choice(bench: SocketBench) -> Iterator[str]:
-    ids = [d.id for d in bench.up()]
+def _prefers(bench: SocketBench) -> None:
     if not bench.registered()[-1].options.preferred:
-        return
+        raise Inapplicable("it registers without preferences")
+
+
+def choice(bench: SocketBench) -> Iterator[str]:
+    ids = bench.usable()
+    _prefers(bench)
     for size in range(1, len(ids) + 1):
         for must in ([], ids[-1:], ids[: size - 1]):
             if len(must) > size:
@@ -110,9 +114,8 @@ def choice(bench: SocketBench) -> Iterator[str]:
 
 
 def quick_choice(bench: SocketBench) -> Iterator[str]:
-    ids = [d.id for d in bench.up()]
-    if not bench.registered()[-1].options.preferred:
-        return
+    ids = bench.usable()
+    _prefers(bench)
     half = max(1, len(ids) // 2)
     yield from _in_time(bench, "a preference", lambda: bench.prefer(ids, [], half, ANSWER_S))
 
@@ -125,7 +128,7 @@ def _in_time(bench: SocketBench, what: str, call: Callable[[], object]) -> Itera
 
 
 def answers(bench: SocketBench) -> Iterator[str]:
-    ids = [d.id for d in bench.up()]
+    ids = bench.usable()
     if Feature.HANG in bench.driver.features:
         bench.driver.hang()
     for _ in range(2):
@@ -135,7 +138,7 @@ def answers(bench: SocketBench) -> Iterator[str]:
 
 
 def hung(bench: SocketBench) -> Iterator[str]:
-    ids = [d.id for d in bench.up()]
+    ids = bench.usable()
     bench.driver.hang()
     stream = bench.watch()
     if not bench.happens(lambda: stream.lists):

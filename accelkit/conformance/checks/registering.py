@@ -34,10 +34,9 @@ def serves_first(bench: SocketBench) -> Iterator[str]:
 
 
 def valid(bench: SocketBench) -> Iterator[str]:
-    bench.up()
+    ids = bench.usable()
     yield from (f"a registration is refused: {e.text}" for e in bench.sim.seen(Refused))
     options = bench.registered()[-1].options
-    ids = bench.ids()
     told = bench.call(services.GET_OPTIONS, dp.Empty())
     if told.get_preferred_allocation_available != options.preferred:
         yield "its options are others each time"

@@ -91,7 +91,7 @@ class Plugins:
         """
         if not is_extended(resource):
             raise unknown(invalid_name(resource))
-        if not _accepts(path):
+        if not accepts(path):
             self._journal.note(NotServing(resource, str(path)))
         channel = dial(path)
         try:
@@ -243,7 +243,7 @@ class Plugins:
         await connection.channel.close()
 
 
-def _accepts(path: Path) -> bool:
+def accepts(path: Path) -> bool:
     """Whether somebody listens at *path* now; dialling would wait for it."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as probe:
         try:
