@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from accelkit.core.errors import AccessDenied
-from accelkit.core.host import Host, ReadOnly
+from accelkit.core.host import Door, Host, ReadOnly
 from accelkit.core.real_host import RealHost
 
 
@@ -43,3 +43,11 @@ def test_libraries_modules_and_programs_pass_through() -> None:
     assert host.run(["/bin/echo", "hi"], 10).out == "hi\n"
     with pytest.raises(Exception, match="cannot control it"):
         host.ioctl("/dev/null", 0x5401, bytes(64))
+
+
+def test_a_plain_door_passes_writes_on(tmp_path: Path) -> None:
+    (tmp_path / "size").write_text("7\n")
+
+    Door(RealHost(str(tmp_path))).write("/size", "8")
+
+    assert (tmp_path / "size").read_text() == "8"

@@ -30,6 +30,14 @@ def test_devices_are_as_close_as_their_parents() -> None:
     )
 
 
+def test_weights_of_devices_that_are_not_there_are_left_out() -> None:
+    level = Level(pairs={("x", "gone"): 90, ("gone", "y"): 90}, apart=10, inside=60)
+
+    topology = of_devices({"x": "x", "y": "y"}, [level])
+
+    assert topology.levels == (((60, 10), (10, 60)),)
+
+
 def test_shares_are_numbered_in_order_of_number_not_of_name() -> None:
     topology = of_shares(APART, {"a": 11, "b": 1, "c": 0}, Place.PACKED)
 
