@@ -1,7 +1,7 @@
 """What is wrong with a policy that is spelt right. Not here: what only a node can tell."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from accelkit.core.attributes import PUBLISHED, is_attribute_id
 from accelkit.core.backend import BackendFactory
@@ -13,6 +13,7 @@ from accelkit.core.offer_check import Found, listed, offer_problems, repeated
 from accelkit.core.policy import API_VERSION, KIND, PartitioningHow, Paths, Policy, Selection
 from accelkit.core.serde import from_tree
 from accelkit.core.serde.keys import child, did_you_mean, key_of
+from accelkit.core.serde.pruning import without
 from accelkit.core.values import is_dns_label
 from accelkit.core.vendor import Vendor
 
@@ -27,9 +28,24 @@ def parse_policy(tree: object) -> Policy:
     """Read a policy from what a YAML or JSON loader gave; nothing at all is all defaults.
 
     Raises:
-        ConfigError: Unknown keys, missing keys, wrong types: all of them.
+        ConfigError: Unknown keys, missing keys, wrong types: all of them, and what is wrong with
+            the rest, whichever plugins are installed.
     """
-    return from_tree(Policy, {} if tree is None else tree)
+    try:
+        return from_tree(Policy, {} if tree is None else tree)
+    except ConfigError as error:
+        spelt = error.problems
+        raise ConfigError(_in_order([*spelt, *_of_the_rest(tree, spelt)])) from error
+
+
+def _of_the_rest(
+    tree: object, problems: tuple[tuple[str, str], ...]
+) -> tuple[tuple[str, str], ...]:
+    rest = without(tree, [path for path, _ in problems])
+    try:
+        return policy_problems(from_tree(Policy, rest))
+    except ConfigError:  # nothing that could be looked at is left
+        return ()
 
 
 def options_of(vendor: type[Vendor], tree: object, path: str = "$") -> object:
@@ -73,6 +89,10 @@ def policy_problems(
     for name, factory in (backends or {}).items():
         if any(offer.through == name for offer in policy.offers):
             found.extend(_refused(factory, policy))
+    return _in_order(found)
+
+
+def _in_order(found: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     order = {key_of(name): n for n, name in enumerate(Policy.__annotations__)}
 
     def place(problem: tuple[str, str]) -> int:

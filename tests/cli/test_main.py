@@ -35,7 +35,7 @@ def test_configuration_error_lists_every_problem_with_its_path(
     said = capsys.readouterr().err.splitlines()
 
     assert code == 2
-    assert [line.split(":")[0] for line in said] == ["$.http.listen", "$.offerz"]
+    assert [line.split(":")[0] for line in said] == ["$.offerz", "$.http.listen"]
 
 
 def test_file_that_cannot_be_read_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
