@@ -1,7 +1,11 @@
 """What a check in process works with: a plugin, fresh machines, a place to clean up. Not L2."""
 
 import contextlib
+import json
+import os
 import random
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -9,8 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
+import attrs
+
 from accelkit.conformance.model import Feature, Unanswered
 from accelkit.conformance.subjects import PluginSubject
+from accelkit.core.allocation import Grant, Granted
 from accelkit.core.health import judge
 from accelkit.core.host import Host, ReadOnly
 from accelkit.core.model import Device, DeviceId, Evidence, VendorReport
@@ -27,6 +34,10 @@ from accelkit.testing.simulate import set_state, simulate
 T = TypeVar("T")
 UNITS = 4
 _LEAVE_S = 2.0
+_ELSEWHERE_S = 30.0
+# As they were before any plugin was asked.
+_ENVIRONMENT = dict(os.environ)
+_DIRECTORY = Path.cwd()
 
 
 class Scope:
@@ -106,6 +117,15 @@ class PluginBench(Scope):
         return Rig(self, directory, host)
 
 
+@attrs.frozen(kw_only=True)
+class Elsewhere:
+    """What a plugin does in a process of its own."""
+
+    ids: list[str]
+    left: list[str]
+    """What it changed of the process, which is not its own in an agent."""
+
+
 class Rig:
     """A plugin on one machine, asked as the agent asks it."""
 
@@ -183,6 +203,39 @@ class Rig:
         (machine,) = machines(Shared(self.directory).record().parts)
         return machine.units()
 
+    def elsewhere(self, hash_seed: str = "0") -> "Elsewhere":
+        """What comes of asking the plugin once in another process.
+
+        Raises:
+            RuntimeError: It ended there, or did not come to its end.
+        """
+        subject = self.bench.subject
+        kind = subject.vendor
+        asked = {
+            "vendor": f"{kind.__module__}:{kind.__qualname__}",
+            "options": dict(subject.options),
+            "host": self.directory or subject.host or "/",
+        }
+        environment = {
+            **_ENVIRONMENT,
+            "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+            "PYTHONHASHSEED": hash_seed,
+        }
+        ran = subprocess.run(
+            [sys.executable, "-m", "accelkit.conformance.elsewhere"],
+            input=json.dumps(asked),
+            capture_output=True,
+            text=True,
+            timeout=self.bench.patience(_ELSEWHERE_S),
+            env=environment,
+            cwd=_DIRECTORY,
+            check=False,
+        )
+        if ran.returncode:
+            last = (ran.stderr.strip().splitlines() or [f"it ended with code {ran.returncode}"])[-1]
+            raise RuntimeError(f"another process cannot tell: {last}")
+        return Elsewhere(**json.loads(ran.stdout))
+
     def tree(self) -> dict[str, tuple[int, int, int]]:
         """What tells whether anything below the machine's directory was changed, by path."""
         found = {}
@@ -191,6 +244,10 @@ class Rig:
                 status = path.lstat()
                 found[str(path)] = (status.st_ino, status.st_mtime_ns, status.st_size)
         return found
+
+
+def grant(devices: Iterable[Device], owner: str = "conformance") -> Grant:
+    return Grant(owner=owner, granted=tuple(Granted(device=d) for d in devices))
 
 
 def aside(call: Callable[[], T], patience_s: float) -> tuple[bool, T | BaseException | None]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from accelkit.conformance.subjects import Cut, PluginSubject
 from accelkit.vendors.sim.vendor import Sim
-from tests.conformance import bad_calls, bad_facts, bad_health, bad_topology
+from tests.conformance import bad_calls, bad_facts, bad_health, bad_manners, bad_topology
 
 SPLIT = Cut(product="split")
 BAD: Mapping[str, type[Sim]] = {
@@ -62,6 +62,20 @@ BAD: Mapping[str, type[Sim]] = {
     "T13": bad_topology.Guessing,
 }
 """Who breaks the rule of each check."""
+
+MORE: tuple[tuple[str, type[Sim]], ...] = (
+    ("B02", bad_manners.Accusing),
+    ("B02", bad_manners.Curious),
+    ("B02", bad_manners.Helpless),
+    ("D03", bad_manners.Noting),
+    ("H02", bad_manners.Numbering),
+    ("L06", bad_manners.Final),
+    ("L06", bad_manners.Importing),
+    ("L06", bad_manners.Loud),
+    ("L06", bad_manners.Parental),
+    ("L11", bad_manners.Generous),
+)
+"""Who breaks it in another way."""
 
 
 def subject(vendor: type[Sim], product: str = "fabric") -> PluginSubject:

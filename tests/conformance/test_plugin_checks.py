@@ -37,6 +37,20 @@ def test_a_plugin_that_breaks_the_rule_is_caught(check: AnyCheck) -> None:
     assert not [f for f in result.findings if CRASHED.search(f)]
 
 
+@pytest.mark.parametrize(
+    "ident, vendor",
+    bad_vendors.MORE,
+    ids=lambda told: told if isinstance(told, str) else told.__name__,
+)
+def test_a_plugin_that_breaks_it_in_another_way_is_caught(ident: str, vendor: type[Sim]) -> None:
+    check = next(check for check in IN_PROCESS if check.id == ident)
+
+    result = run_check(check, bad_vendors.subject(vendor))
+
+    assert result.verdict is Verdict.FAIL
+    assert not [f for f in result.findings if CRASHED.search(f)]
+
+
 @pytest.mark.parametrize("check", IN_PROCESS, ids=lambda check: check.id)
 def test_a_plugin_that_keeps_the_rule_is_not(check: AnyCheck) -> None:
     result = run_check(check, bad_vendors.subject(Sim))

@@ -8,6 +8,7 @@ from accelkit.conformance.checks import (
     allocating,
     bad_input,
     concurrency,
+    defects,
     discovery,
     health,
     identity,
@@ -24,6 +25,7 @@ CHECKS: tuple[AnyCheck, ...] = tuple(
     sorted(
         (
             *discovery.CHECKS,
+            *defects.CHECKS,
             *identity.CHECKS,
             *health.CHECKS,
             *topology.CHECKS,

@@ -5,19 +5,22 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import product
 
-from accelkit.conformance.bench import PluginBench, Rig
-from accelkit.conformance.checks.concurrency import grant, typed
+from accelkit.conformance.bench import PluginBench, Rig, grant
+from accelkit.conformance.checks.concurrency import typed
 from accelkit.conformance.checks.making import in_process
 from accelkit.conformance.doors import Garbage, Noted, Swapped
 from accelkit.conformance.model import Check, Feature
 from accelkit.core.allocation import ContainerEdits, Grant, Granted
+from accelkit.core.answers import checked_holdings
 from accelkit.core.errors import AccelkitError, PluginContractError
 from accelkit.core.model import Device, Evidence, VendorReport
 from accelkit.core.reading import grant_edits, read_inventory
 from accelkit.core.values import FrozenMap
 from accelkit.core.vendor import (
     Signal,
+    SupportsDiagnosis,
     SupportsGroups,
+    SupportsHolders,
     SupportsLinks,
     SupportsSignals,
 )
@@ -68,6 +71,17 @@ def degenerate(bench: PluginBench) -> Iterator[str]:
         yield from typed(lambda: list(vendor.links(rig.door, ())), "links of nothing")
     if isinstance(vendor, SupportsGroups):
         yield from typed(lambda: list(vendor.groups(())), "groups of nothing")
+    if isinstance(vendor, SupportsHolders):
+        for devices in ((), rig.devices()):
+            yield from typed(
+                lambda devices=devices: checked_holdings(  # type: ignore[misc]  # mypy#7464
+                    vendor, vendor.holders(rig.door, devices)
+                ),
+                f"holders of {len(devices)} devices",
+            )
+    if isinstance(vendor, SupportsDiagnosis):
+        for host in (rig.door, bench.nothing()):
+            yield from typed(lambda host=host: list(vendor.diagnose(host)), "diagnosis")  # type: ignore[misc]  # mypy#7464
 
 
 def amounts(bench: PluginBench) -> Iterator[str]:

@@ -5,23 +5,20 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 
-from accelkit.conformance.bench import PluginBench, Rig, aside
+from accelkit.conformance.bench import PluginBench, Rig, aside, grant
 from accelkit.conformance.checks.discovery import differences
 from accelkit.conformance.checks.making import in_process
 from accelkit.conformance.doors import Blocked, Meddled
 from accelkit.conformance.model import Check
-from accelkit.core.allocation import Edits, Grant, Granted
+from accelkit.core.allocation import ContainerEdits, Edits
 from accelkit.core.errors import AccelkitError
 from accelkit.core.model import Device
 from accelkit.core.reading import grant_edits
+from accelkit.core.vendor import Vendor
 
 CYCLES = 50
 _SPARE = 5
 """Files and threads that anything else in this process may have opened meanwhile."""
-
-
-def grant(devices: Iterable[Device], owner: str = "conformance") -> Grant:
-    return Grant(owner=owner, granted=tuple(Granted(device=d) for d in devices))
 
 
 def _usable(rig: Rig) -> tuple[Device, ...]:
@@ -99,6 +96,17 @@ def no_leaks(bench: PluginBench) -> Iterator[str]:
     ):
         if new - old > _SPARE:
             yield f"{CYCLES} starts and ends leave {new - old} {what}"
+    for what in rig.elsewhere().left:
+        yield f"it leaves {what} to whatever else is in its process"
+    again = rig.report(vendor=_closed(bench))
+    yield from (f"after it was closed, {text}" for text in differences(rig.report(), again))
+
+
+def _closed(bench: PluginBench) -> Vendor:
+    """A plugin that was closed, as it may be at any time, and is asked again."""
+    vendor = bench.plugin()
+    vendor.close()
+    return vendor
 
 
 def _open_files() -> int:
@@ -108,10 +116,21 @@ def _open_files() -> int:
         return 0
 
 
+def _of_others(edits: ContainerEdits, device: Device, devices: Iterable[Device]) -> Iterator[str]:
+    """Nodes in *edits* of *device* that are another device's own."""
+    given = {node.path for node in edits.nodes} - {node.path for node in device.nodes}
+    for path in sorted(given):
+        owners = [d.id for d in devices if path in {node.path for node in d.nodes}]
+        if len(owners) == 1:  # what several have is nobody's own
+            yield f"{device.id} needs {path}, which is {owners[0]}"
+
+
 def of_a_union(bench: PluginBench) -> Iterator[str]:
     rig = bench.rig()
     devices = _usable(rig)
     alone = {d.id: _each(rig, (d,)).each[d.id] for d in devices}
+    for device in devices:
+        yield from _of_others(alone[device.id], device, devices)
     for size in (2, len(devices)):
         for several in list(combinations(devices, size))[:6]:
             for i, edits in _each(rig, several).each.items():

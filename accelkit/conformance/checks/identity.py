@@ -1,9 +1,5 @@
 """I: how devices are called. Not here: what they are. I07 is among the checks over sockets."""
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import product
 
@@ -13,7 +9,6 @@ from accelkit.conformance.model import Badge, Check, Feature
 from accelkit.core.errors import ModelError
 from accelkit.core.model import Device, DeviceId, partition_name
 
-_RESTART_S = 30.0
 _HASH_SEEDS = ("1", "2")
 
 
@@ -42,40 +37,12 @@ def labels(bench: PluginBench) -> Iterator[str]:
 def after_restart(bench: PluginBench) -> Iterator[str]:
     rig = bench.rig()
     here = [str(i) for i in rig.ids()]
-    where = rig.directory or bench.subject.host or "/"
     for seed in _HASH_SEEDS:
-        there = _in_another_process(bench, where, seed)
+        there = rig.elsewhere(seed).ids
         if sorted(here) != sorted(there):
             odd = min(set(here) ^ set(there), default="the order")
             yield f"another process on the same machine calls devices otherwise: {odd}"
             return
-
-
-def _in_another_process(bench: PluginBench, host: str, hash_seed: str) -> list[str]:
-    kind = bench.subject.vendor
-    asked = {
-        "vendor": f"{kind.__module__}:{kind.__qualname__}",
-        "options": dict(bench.subject.options),
-        "host": host,
-    }
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
-        "PYTHONHASHSEED": hash_seed,
-    }
-    ran = subprocess.run(
-        [sys.executable, "-m", "accelkit.conformance.elsewhere"],
-        input=json.dumps(asked),
-        capture_output=True,
-        text=True,
-        timeout=bench.patience(_RESTART_S),
-        env=environment,
-        check=False,
-    )
-    if ran.returncode:
-        raise RuntimeError(f"another process cannot tell: {ran.stderr.strip().splitlines()[-1]}")
-    ids: list[str] = json.loads(ran.stdout)
-    return ids
 
 
 def after_reboot(bench: PluginBench) -> Iterator[str]:
