@@ -123,7 +123,12 @@ def _grant_order(granted: Iterable[Granted]) -> tuple[Granted, ...]:
     return tuple(
         sorted(
             granted,
-            key=lambda g: (g.device.locality.pci_address or "~", g.device.id, g.share or ""),
+            key=lambda g: (
+                g.device.locality.pci_address or "~",
+                g.device.id,
+                g.share or "",
+                g.request,
+            ),
         )
     )
 

@@ -20,6 +20,7 @@ from accelkit.core.model import (
     Snapshot,
     contradictions,
     partition_name,
+    sorted_nodes,
 )
 from accelkit.core.values import LinkKind, Severity
 from tests.core.things import BIG, LATER, START, cut, fatal, gpu, info, of, part
@@ -274,3 +275,23 @@ def test_a_group_has_known_members_only() -> None:
     group = Group(kind="k", name="n", members=(of("a"), of("x")))
 
     assert contradictions([gpu("a")], (), [group]) == ("group k/n: toy/x is not there",)
+
+
+def test_nodes_that_differ_in_any_field_have_one_order() -> None:
+    """Of a set: with a key that leaves fields out, the order changed from process to process."""
+    numbers = (None, 0, 1, 2, 3)
+    nodes = [
+        DeviceNode(path="/dev/a", host_path=path, kind=kind, major=major, minor=minor)
+        for path in (None, "/dev/a", "/dev/b")
+        for kind in ("b", "c")
+        for major in numbers
+        for minor in numbers
+    ]
+
+    orders = {sorted_nodes(nodes[n:] + nodes[:n]) for n in range(len(nodes))}
+
+    (order,) = orders
+    assert order == sorted_nodes(reversed(order))
+    assert [n.minor for n in order if (n.host_path, n.kind, n.major) == (None, "b", None)] == [
+        *numbers
+    ]

@@ -73,7 +73,17 @@ class DeviceNode:
 
 def sorted_nodes(nodes: Iterable[DeviceNode]) -> tuple[DeviceNode, ...]:
     """*nodes* by path, once each."""
-    return tuple(sorted(set(nodes), key=lambda n: (n.path, n.on_host, n.permissions)))
+    return tuple(sorted(set(nodes), key=_every_field))
+
+
+def _every_field(node: DeviceNode) -> tuple[str | int | bool, ...]:
+    # All of them: a set has no order, and nodes that differ anywhere must not change places.
+    return (
+        *(node.path, node.on_host, node.permissions, node.kind),
+        *(node.host_path is not None, node.host_path or ""),
+        *(node.major is not None, node.major or 0),
+        *(node.minor is not None, node.minor or 0),
+    )
 
 
 def _sorted_numbers(numbers: Iterable[int]) -> tuple[int, ...]:
