@@ -153,8 +153,13 @@ async def _ask(socket: str | PathLike[str], method: Method[Q, R], request: Q, cl
 
 
 def _unreachable(path: Path, error: grpc.aio.AioRpcError) -> TransportError:
-    code = error.code().name.lower().replace("_", "-")
+    if not path.exists():
+        why = "there is no socket"
+    elif error.code() is grpc.StatusCode.UNAVAILABLE:  # gRPC tells every address it tried
+        why = "nobody answers"
+    else:
+        why = f"{error.code().name.lower().replace('_', '-')}: {error.details()}"
     return TransportError(
-        f"the kubelet's pod resources at {path}: {code}: {error.details()}",
+        f"the kubelet's pod resources at {path}: {why}",
         remedy="start the kubelet, and mount its pod-resources directory",
     )

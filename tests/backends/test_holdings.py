@@ -1,5 +1,6 @@
 """Who holds what, as a simulated kubelet tells it."""
 
+import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -155,7 +156,7 @@ async def test_kubelet_that_refuses_for_too_long_is_unreachable(tmp_path: Path) 
 
 async def test_kubelet_that_is_not_there_is_unreachable_at_once(tmp_path: Path) -> None:
     clock = Impatient()
-    with pytest.raises(TransportError, match="pod resources") as caught:
+    with pytest.raises(TransportError, match=r"pod resources at .*: there is no socket$") as caught:
         await read_holdings(tmp_path / "kubelet.sock", view_of(A), clock)
 
     assert caught.value.remedy
@@ -169,3 +170,12 @@ async def test_allocatable_ids_are_read_by_resource(tmp_path: Path) -> None:
             RESOURCE: frozenset({"a", "b"}),
             "o/x": frozenset({"x"}),
         }
+
+
+async def test_socket_that_nobody_answers_is_said_in_few_words(tmp_path: Path) -> None:
+    left = tmp_path / "kubelet.sock"
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(left))
+
+    with pytest.raises(TransportError, match=r"pod resources at .*: nobody answers$"):
+        await read_holdings(left, view_of())
