@@ -241,6 +241,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.slow
 def test_plugin_that_hangs_while_it_is_loaded_is_skipped_after_two_tries(tmp_path: Path) -> None:
     file = written(tmp_path)
     machine(tmp_path)

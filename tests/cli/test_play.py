@@ -123,6 +123,7 @@ def test_interrupted_story_cleans_up(number: signal.Signals, code: int, base: Pa
     assert gone(said)
 
 
+@pytest.mark.slow
 def test_terminal_has_a_table_and_goes_on_until_interrupted(base: Path) -> None:
     ours, theirs = pty.openpty()
     env = environment(base, TERM="xterm", COLUMNS="80", LINES="30")
@@ -188,6 +189,7 @@ async def test_agent_that_refuses_its_policy_is_not_seen() -> None:
             await lines(ENDING[0], made)
 
 
+@pytest.mark.slow
 async def test_agent_that_does_not_end_is_killed() -> None:
     async with stage() as made:
         await made.start_agent()

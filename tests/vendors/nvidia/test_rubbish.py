@@ -97,6 +97,7 @@ def use_all_of(host: Liar) -> None:
     vendor.close()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_any_error_of_any_function_is_only_an_error_of_the_source(
@@ -110,6 +111,7 @@ def test_any_error_of_any_function_is_only_an_error_of_the_source(
     use_all_of(host)
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(data=st.data())
 def test_any_rubbish_of_any_function_is_only_an_error_of_the_source(
