@@ -342,6 +342,15 @@ def test_links_of_a_stale_device_are_carried_over_and_others_are_new() -> None:
     assert after.links == (ab, now)
 
 
+def test_links_of_a_device_that_is_gone_go_with_it() -> None:
+    ab = Link(a=of("a"), b=of("b"), kind=LinkKind.DIRECT, count=4)
+    before = seen(report(gpu("a"), gpu("b"), links=(ab,)))
+
+    after = seen(report(gpu("b")), previous=before)
+
+    assert after.links == ()
+
+
 def test_a_group_with_a_stale_member_is_carried_over_whole() -> None:
     whole = Group(kind="set", name="0", members=(of("a"), of("b")), rule=GroupRule.LAW)
     half = Group(kind="set", name="0", members=(of("b"),), rule=GroupRule.LAW)
