@@ -120,6 +120,16 @@ def test_events_and_conditions_have_codes() -> None:
     assert refusal(checked_conditions, gpu("a"), [condition]) == "toy/a: 'A B' is not a code"
 
 
+def test_events_and_holdings_that_make_sense_are_taken_as_they_are() -> None:
+    event = Event(subject="a", code="a-b", source="x")
+    holding = Holding(
+        device=of("a"), through="process", holder=Holder(kind=HolderKind.FOREIGN, uid="7")
+    )
+
+    assert checked_events(TOY, [event]) == (event,)
+    assert checked_holdings(TOY, [holding]) == (holding,)
+
+
 def test_holding_of_another_vendors_device_is_refused() -> None:
     other = Holding(
         device=DeviceId(vendor="other", name="a"),

@@ -56,12 +56,12 @@ def test_nothing_greater_leaves_what_is_known() -> None:
 
 def test_greatest_of_very_many_ways_at_once_is_found() -> None:
     random = Random(1)
-    options = [[(0, 0), (1, random.randrange(1000))] for _ in range(14)]
-    flat = [[0] * 14 for _ in range(14)]
+    options = [[(0, 0), (1, random.randrange(1000))] for _ in range(20)]
+    flat = [[0] * 20 for _ in range(20)]
 
-    best = solve(plan(options, 7), flat)
+    best = solve(plan(options, 10), flat)
 
-    assert best == sum(sorted(key for _, (_, key) in options)[-7:])
+    assert best == sum(sorted(key for _, (_, key) in options)[-10:])
 
 
 @settings(deadline=None, max_examples=150)
