@@ -13,7 +13,8 @@ from benchmarks.rows import Judge, Row
 UNITS = 8
 TIMES = 4
 """In a round, each broken and well again."""
-CALM_S = 0.1
+CALM_S = 0.7
+"""Between changes: longer than ``read.debounce``, which keeps the looks of a storm apart."""
 NOTE = "the simulated library looks every 20 ms"
 
 
@@ -36,25 +37,27 @@ def _faults(kubelet: KubeletSim, here: Place) -> Iterator[asyncio.Task[float]]:
     """A file says that a device is broken, or well again; an event makes the vendor look."""
     first, last = f"accel-{UNITS}", f"accel-{2 * UNITS - 1}"
     for change, healthy in ((f"fault {first} burnt", UNITS - 1), (f"heal {first}", UNITS)):
-        set_state(str(here.machine), change.split())
-        hint = f"event {last} look"
-        yield asyncio.create_task(_until_listed(kubelet, here, hint, SIM, healthy))
+        hints = (change, f"event {last} look")
+        yield asyncio.create_task(_until_listed(kubelet, here, hints, SIM, healthy))
 
 
 def _xids(kubelet: KubeletSim, here: Place) -> Iterator[asyncio.Task[float]]:
     """Every GPU falls off the bus once: what was heard of it stays until the next boot."""
     for gone in range(UNITS):
-        hint = f"xid gpu-{gone} 79"
-        yield asyncio.create_task(_until_listed(kubelet, here, hint, NVIDIA, UNITS - gone - 1))
+        hints = (f"xid gpu-{gone} 79",)
+        yield asyncio.create_task(_until_listed(kubelet, here, hints, NVIDIA, UNITS - gone - 1))
 
 
 async def _until_listed(
-    kubelet: KubeletSim, here: Place, hint: str, resource: str, healthy: int
+    kubelet: KubeletSim, here: Place, hints: tuple[str, ...], resource: str, healthy: int
 ) -> float:
-    """Milliseconds from *hint* to a list with so many *healthy* devices."""
+    """Milliseconds from the last of *hints* to a list with so many *healthy* devices."""
     await asyncio.sleep(CALM_S)
+    *quiet, told = (hint.split() for hint in hints)
+    for words in quiet:
+        await asyncio.to_thread(set_state, str(here.machine), words)
     begun = time.monotonic()
-    await asyncio.to_thread(set_state, str(here.machine), hint.split())
+    await asyncio.to_thread(set_state, str(here.machine), told)
 
     def when() -> float | None:
         last = kubelet.seen(Listed, resource=resource)[-1]

@@ -33,12 +33,13 @@ async def read_health(knowledge: Knowledge, source: Source, clock: Clock) -> Non
 
     The first ring is answered at once, and those of a storm together: ``read.debounce`` apart.
     """
+    spacing = 0.0
     while True:
         read = knowledge.policy.read
-        spacing = min(read.debounce, read.health)
-        await source.health.wait(clock, read.health - spacing)
+        rung = await source.health.wait(clock, read.health - spacing)
         if source.report is not None:
             await knowledge.examine(source)
+        spacing = min(read.debounce, read.health) if rung else 0.0
         await clock.sleep(spacing)
 
 

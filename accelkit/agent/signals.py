@@ -21,13 +21,19 @@ class Bell:
         if urgent:
             self._urgent.set()
 
-    async def wait(self, clock: Clock, period_s: float, debounce_s: float = 0.0) -> None:
-        """Return after *period_s*, or *debounce_s* after a ring, or at once if it is urgent."""
+    async def wait(self, clock: Clock, period_s: float, debounce_s: float = 0.0) -> bool:
+        """Return after *period_s*, or *debounce_s* after a ring, or at once if it is urgent.
+
+        Returns:
+            Whether it was rung.
+        """
         await within(clock, period_s, self._rung.wait())
-        if self._rung.is_set() and debounce_s and not self._urgent.is_set():
+        rung = self._rung.is_set()
+        if rung and debounce_s and not self._urgent.is_set():
             await within(clock, debounce_s, self._urgent.wait())
         self._rung.clear()
         self._urgent.clear()
+        return rung
 
 
 async def within(clock: Clock, seconds: float, event: Awaitable[object]) -> None:
