@@ -11,7 +11,7 @@ import attrs
 
 from accelkit.core.errors import ConfigError, PluginError, SourceError
 from accelkit.core.foreign import in_words
-from accelkit.core.host import Host
+from accelkit.core.host import BOOT_ID, Host
 from accelkit.core.policy import Policy, VendorPolicy
 from accelkit.core.policy_check import options_of, policy_problems
 from accelkit.core.registry import LoadFailure, Registry, hardware_present
@@ -19,9 +19,6 @@ from accelkit.core.values import freeze
 from accelkit.core.vendor import Vendor
 
 log = logging.getLogger(__name__)
-
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
-"""Linux, Documentation/admin-guide/sysctl/kernel.rst."""
 
 
 @attrs.frozen(kw_only=True, field_transformer=freeze)

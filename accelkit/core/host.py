@@ -9,6 +9,8 @@ import attrs
 from accelkit.core.errors import AccessDenied
 from accelkit.core.tables import FunctionTable
 
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+"""Where a host tells which boot this is (Documentation/admin-guide/sysctl/kernel.rst)."""
 READ_LIMIT = 1 << 20
 """Bytes; longer files are cut there."""
 

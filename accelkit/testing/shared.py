@@ -15,6 +15,7 @@ import attrs
 
 from accelkit.core.errors import ConfigError, PluginContractError, PluginError
 from accelkit.core.hooks import GROUP
+from accelkit.core.host import BOOT_ID
 from accelkit.core.registry import load_plugins
 from accelkit.core.values import FrozenMap
 from accelkit.core.vendor import Vendor
@@ -23,7 +24,6 @@ from accelkit.testing.record import NAME, Numbers, Record, dump, load
 from accelkit.testing.sysfs import common_tree
 from accelkit.testing.trees import Tree, gather, lay_out
 
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _LOCK = "machine.lock"
 
 
