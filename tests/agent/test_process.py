@@ -4,33 +4,19 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from tests.agent.toys import PATIENCE_S, get, get_json
+from tests.processes import ROOT, running
 
-ROOT = Path(__file__).parents[2]
 
-
-@asynccontextmanager
-async def started(tmp_path: Path, *vendors: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """An agent process; killed in the end if it still runs."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "tests.agent.process",
-        str(tmp_path),
-        *vendors,
-        cwd=ROOT,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
+def started(
+    tmp_path: Path, *vendors: str
+) -> AbstractAsyncContextManager[asyncio.subprocess.Process]:
+    """An agent process."""
+    return running(sys.executable, "-m", "tests.agent.process", str(tmp_path), *vendors)
 
 
 def written(tmp_path: Path, offer: str = "one") -> Path:

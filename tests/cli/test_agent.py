@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from accelkit.cli.agent import compose
 from accelkit.conformance.sims.kubelet import KubeletSim
 from accelkit.core.errors import ConfigError
 from accelkit.testing.simulate import simulate
+from tests.processes import running
 
 PATIENCE_S = 15.0
 RUN = "from accelkit.cli.main import main; raise SystemExit(main())"
@@ -39,19 +39,11 @@ def machine(tmp_path: Path) -> str:
     return str(tmp_path / "machine")
 
 
-@asynccontextmanager
-async def agent(tmp_path: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    process = await asyncio.create_subprocess_exec(
+def agent(tmp_path: Path) -> AbstractAsyncContextManager[asyncio.subprocess.Process]:
+    return running(
         *(sys.executable, "-c", RUN, "agent", "--node", "n1"),
         *("--policy", str(tmp_path / "policy.yaml"), "--host", str(tmp_path / "machine")),
-        stderr=asyncio.subprocess.PIPE,
     )
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
 
 
 async def test_agent_lists_a_machine_to_the_kubelet_and_takes_it_back_at_the_end(
