@@ -11,9 +11,22 @@ from accelkit.agent.problems import Problems
 from accelkit.agent.signals import Bell
 from accelkit.agent.sources import Source
 from accelkit.agent.store import Switch, ViewStore
-from accelkit.core.allocation import ContainerEdits, Edits, Grant, Granted, Piece
+from accelkit.core.allocation import (
+    Allocation,
+    ClaimRef,
+    ContainerEdits,
+    Edits,
+    Grant,
+    Granted,
+    Piece,
+    PodRef,
+    Prepared,
+)
 from accelkit.core.backend import BackendStatus
+from accelkit.core.claims import LedgerEntry
 from accelkit.core.clock import Clock
+from accelkit.core.errors import LedgerError
+from accelkit.core.kube import KubePort
 from accelkit.core.model import DeviceId
 from accelkit.core.policy import Offer, Paths
 from accelkit.core.values import Enforcement, FrozenMap
@@ -77,6 +90,10 @@ class Port:
     def closing(self) -> Switch:
         return self._shared.closing
 
+    @property
+    def kube(self) -> KubePort | None:
+        return None
+
     def views(self) -> AsyncIterator[View]:
         return self._shared.store.views()
 
@@ -95,6 +112,38 @@ class Port:
         self._shared.pending.add(self._backend, pieces)
         self._shared.holdings.ring()
         return edits
+
+    async def prepared(self, claim: ClaimRef) -> Prepared | None:
+        raise LedgerError(f"{claim.name}: this agent keeps no record of claims")
+
+    async def prepare(self, allocation: Allocation) -> Prepared:
+        raise LedgerError(f"{allocation.claim.name}: this agent keeps no record of claims")
+
+    async def release(self, claim: str) -> None:
+        raise LedgerError(f"{claim}: this agent keeps no record of claims")
+
+    def claims(self) -> Mapping[str, LedgerEntry]:
+        return {}
+
+    def tell(
+        self,
+        reason: str,
+        text: str,
+        *,
+        claim: ClaimRef | None = None,
+        pod: PodRef | None = None,
+        warning: bool = True,
+    ) -> None:
+        log.log(
+            logging.WARNING if warning else logging.INFO,
+            "event",
+            extra={
+                "reason": reason,
+                "text": text,
+                "claim": None if claim is None else f"{claim.namespace}/{claim.name}",
+                "pod": None if pod is None else f"{pod.namespace}/{pod.name}",
+            },
+        )
 
     def report(self, status: BackendStatus) -> None:
         if status != self.status:

@@ -1,12 +1,13 @@
 """What orchestrators ask for and what containers get. Not here: who decides, and the record."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
 
 import attrs
 
 from accelkit.core.model import Device, DeviceId, DeviceNode, sorted_nodes
-from accelkit.core.policy import Sharing
-from accelkit.core.values import FrozenMap, Source, freeze
+from accelkit.core.policy import Sharing, Timeslice
+from accelkit.core.values import Enforcement, FrozenMap, Source, freeze
 
 OWN_MOUNT_OPTIONS = ("ro", "nosuid", "nodev", "bind")
 
@@ -71,6 +72,8 @@ class Piece:
     share: str | None = None
     amounts: FrozenMap[str, int] = attrs.field(default=FrozenMap(), order=False)
     admin: bool = False
+    offer: str = ""
+    """Under which it was had; filled in when it is prepared."""
 
 
 @attrs.frozen(kw_only=True, field_transformer=freeze)
@@ -87,13 +90,45 @@ class ClaimRef:
     name: str
 
 
+CLAIM_CONFIG = "ClaimConfig"
+"""Kind of a user's configuration block in a claim."""
+
+
+class SetOf(StrEnum):
+    """What the containers of a claim name: then it is known which devices are one set."""
+
+    REQUEST = "request"
+    CLAIM = "claim"
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class AskedSharing:
+    """What a claim asks of the sharing of its devices; None: as the offer says."""
+
+    timeslice: Timeslice | None = None
+    enforce: Enforcement | None = None
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class ClaimBody:
+    """A user's block, as it stands in the claim."""
+
+    api_version: str
+    kind: str
+    set: SetOf | None = None
+    sharing: AskedSharing = AskedSharing()
+    vendor: Mapping[str, object] = attrs.field(factory=dict, hash=False)
+    """Read as the vendor's own class later."""
+
+
 @attrs.frozen(kw_only=True, field_transformer=freeze)
 class ClaimConfig:
-    """A configuration block that reaches a claim; *body* is read by its vendor."""
+    """A configuration block that reaches a claim."""
 
     source: Source
     requests: tuple[str, ...] = ()
-    body: object
+    """Empty: all of them. ``main`` stands for ``main/sub``, too."""
+    body: ClaimBody
 
 
 @attrs.frozen(kw_only=True, field_transformer=freeze)
@@ -104,7 +139,10 @@ class Allocation:
     driver: str
     pieces: tuple[Piece, ...]
     configs: tuple[ClaimConfig, ...] = ()
+    """Those of the class before those of the claim; later ones win."""
     pods: tuple[PodRef, ...] = ()
+    extended: str | None = None
+    """The resource name, for a claim that the scheduler made for an extended resource."""
 
 
 @attrs.frozen(kw_only=True, field_transformer=freeze)

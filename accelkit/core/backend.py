@@ -1,13 +1,15 @@
 """What a backend is, and all that it may ask of the agent."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import ClassVar, Protocol, TypeVar
 
 import attrs
 
-from accelkit.core.allocation import Edits, Piece
+from accelkit.core.allocation import Allocation, ClaimRef, Edits, Piece, PodRef, Prepared
+from accelkit.core.claims import LedgerEntry
 from accelkit.core.clock import Clock
+from accelkit.core.kube import KubePort
 from accelkit.core.policy import Paths, Policy
 from accelkit.core.view import View
 
@@ -75,6 +77,11 @@ class NodePort(Protocol):
         """Has the agent been told to end?"""
         ...
 
+    @property
+    def kube(self) -> KubePort | None:
+        """The API server; None: no access is configured."""
+        ...
+
     def views(self) -> AsyncIterator[View]:
         """The current view, then newer ones; slow readers skip."""
         ...
@@ -98,6 +105,56 @@ class NodePort(Protocol):
             IllegalSet: The vendor cannot run this set.
             MissingParts: A node or driver file is not there.
             SourceTimeout: The vendor did not answer in time.
+        """
+        ...
+
+    async def prepared(self, claim: ClaimRef) -> Prepared | None:
+        """The answer for a claim that is READY, whose CDI file is on disk when this returns.
+
+        None: it has to be prepared. Calls nobody but the file system.
+
+        Raises:
+            LedgerError: Its record cannot be read, or its file cannot be written.
+        """
+        ...
+
+    async def prepare(self, allocation: Allocation) -> Prepared:
+        """Make a claim's devices usable; the same again gives the same answer.
+
+        Waits up to 40 s for whatever can pass. A second call joins the one that runs; a caller
+        that is cancelled leaves it running.
+
+        Raises:
+            AccelkitError: It cannot be done; nothing is half done. The text is for users.
+        """
+        ...
+
+    async def release(self, claim: str) -> None:
+        """Undo what was done for the claim with this uid; unknown claims are fine.
+
+        Waits for a preparation of the same claim, then undoes it.
+
+        Raises:
+            AccelkitError: Something could not be undone yet; ask again.
+        """
+        ...
+
+    def claims(self) -> Mapping[str, LedgerEntry]:
+        """All claims of this boot by uid."""
+        ...
+
+    def tell(
+        self,
+        reason: str,
+        text: str,
+        *,
+        claim: ClaimRef | None = None,
+        pod: PodRef | None = None,
+        warning: bool = True,
+    ) -> None:
+        """Emit a Kubernetes event: about *pod*, in the namespace of *claim*, or about the node.
+
+        Limited and folded; without API access, or where events are off, it is only logged.
         """
         ...
 
@@ -140,3 +197,5 @@ class BackendFactory:
     create: Callable[[Policy], Backend[object]]
     check: Callable[[Policy], tuple[tuple[str, str], ...]] = lambda _policy: ()
     """What the backend refuses of a policy: (path, text) for each problem."""
+    wanted: Callable[[Policy], bool] = lambda _policy: False
+    """Whether the policy needs it although no offer goes through it."""

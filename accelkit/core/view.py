@@ -60,11 +60,32 @@ class View:
     boot: str = ""
     edits: FrozenMap[DeviceId, ContainerEdits] = FrozenMap()
     """For every offered device whose edits could be made; absent: listed Unhealthy."""
+    potential: tuple[Device, ...] = ()
+    """Partitions that do not exist but are made when a claim gets them, by id. They have
+    assignments like devices, but no verdict of their own: their parent's counts."""
+    made: frozenset[DeviceId] = frozenset()
+    """Partitions that were made for a claim; all others that exist are somebody else's."""
+    stuck: frozenset[DeviceId] = frozenset()
+    """Devices that a claim left behind and that could not be undone."""
+    dra_waits: FrozenMap[str, str] = FrozenMap()
+    """Extended-resource names whose devices may not be in a slice yet, and why."""
+    kubelet_waits: FrozenMap[str, str] = FrozenMap()
+    """Resource names whose devices the kubelet must see as Unhealthy, and why: a claim of an
+    extended resource of that name is left on the node."""
 
     @cached_property
     def devices(self) -> FrozenMap[DeviceId, Device]:
-        """Devices by id."""
+        """Devices by id; only what exists."""
         return self.snapshot.by_id
+
+    @cached_property
+    def offered(self) -> FrozenMap[DeviceId, Device]:
+        """Everything that an offer has, potential partitions too, by id."""
+        return FrozenMap(
+            (device.id, device)
+            for device in (*self.snapshot.devices, *self.potential)
+            if (given := self.assignments.get(device.id)) is not None and given.terms is not None
+        )
 
     @cached_property
     def held(self) -> frozenset[DeviceId]:

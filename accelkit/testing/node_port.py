@@ -5,19 +5,31 @@ Not here: an agent.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 
 import attrs
 
-from accelkit.core.allocation import Edits, Piece
+from accelkit.core.allocation import (
+    Allocation,
+    Answer,
+    ClaimRef,
+    Edits,
+    Piece,
+    PodRef,
+    Prepared,
+)
 from accelkit.core.backend import BackendStatus
+from accelkit.core.claims import EntryState, LedgerEntry
 from accelkit.core.clock import Clock, RealClock
+from accelkit.core.kube import KubePort
 from accelkit.core.model import DeviceId
 from accelkit.core.policy import Paths
 from accelkit.core.values import FrozenMap
 from accelkit.core.view import View
 
 Admit = Callable[[str, Sequence[Piece]], Awaitable[Edits]]
+Prepare = Callable[[Allocation], Awaitable[Prepared]]
+Release = Callable[[str], Awaitable[None]]
 
 
 class Toggle:
@@ -68,7 +80,9 @@ class NodePortDouble:
     """What a backend may ask, answered from fields; made inside a running loop.
 
     Every admission is kept in *admitted* and answered with the view's edits, unless *admitting*
-    is set. Statuses, problems and counts are kept, too.
+    is set. A claim is prepared at once, with one CDI name for each device, and stays so until it
+    is released, unless *preparing* or *releasing* is set. Statuses, problems, events and counts
+    are kept, too.
     """
 
     paths: Paths
@@ -77,7 +91,13 @@ class NodePortDouble:
     meter: Counts = attrs.Factory(Counts)
     leading: Toggle = attrs.Factory(lambda: Toggle(now=True))
     closing: Toggle = attrs.Factory(Toggle)
+    kube: KubePort | None = None
     admitting: Admit | None = None
+    preparing: Prepare | None = None
+    releasing: Release | None = None
+    entries: dict[str, LedgerEntry] = attrs.Factory(dict)
+    told: list[tuple[str, str]] = attrs.Factory(list)
+    """Reason and text of each event."""
     admitted: list[tuple[str, tuple[Piece, ...]]] = attrs.Factory(list)
     statuses: list[BackendStatus] = attrs.Factory(list)
     problems: dict[tuple[str, str], tuple[str, str]] = attrs.Factory(dict)
@@ -110,6 +130,45 @@ class NodePortDouble:
         ids: set[DeviceId] = {piece.device for piece in pieces}
         return Edits(each=FrozenMap((i, self._view.edits[i]) for i in ids))
 
+    async def prepared(self, claim: ClaimRef) -> Prepared | None:
+        entry = self.entries.get(claim.uid)
+        if entry is None or entry.state is not EntryState.READY:
+            return None
+        return Prepared(claim=entry.claim, answers=entry.answer)
+
+    async def prepare(self, allocation: Allocation) -> Prepared:
+        if self.preparing is not None:
+            prepared = await self.preparing(allocation)
+        else:
+            prepared = Prepared(claim=allocation.claim, answers=tuple(_answers(allocation)))
+        self.entries[allocation.claim.uid] = LedgerEntry(
+            state=EntryState.READY,
+            claim=allocation.claim,
+            driver=allocation.driver,
+            pieces=allocation.pieces,
+            answer=prepared.answers,
+        )
+        return prepared
+
+    async def release(self, claim: str) -> None:
+        if self.releasing is not None:
+            await self.releasing(claim)
+        self.entries.pop(claim, None)
+
+    def claims(self) -> Mapping[str, LedgerEntry]:
+        return self.entries
+
+    def tell(
+        self,
+        reason: str,
+        text: str,
+        *,
+        claim: ClaimRef | None = None,  # noqa: ARG002 - who is told is not what a test asks
+        pod: PodRef | None = None,  # noqa: ARG002 - see above
+        warning: bool = True,  # noqa: ARG002 - see above
+    ) -> None:
+        self.told.append((reason, text))
+
     def report(self, status: BackendStatus) -> None:
         self.statuses.append(status)
 
@@ -118,3 +177,15 @@ class NodePortDouble:
 
     def solved(self, code: str, subject: str) -> None:
         self.problems.pop((code, subject), None)
+
+
+def _answers(allocation: Allocation) -> Iterator[Answer]:
+    for piece in allocation.pieces:
+        share = f"-{piece.share[:8]}" if piece.share else ""
+        name = f"{allocation.claim.uid}-{piece.device.name}{share}"
+        yield Answer(
+            device=piece.device,
+            requests=(piece.request,),
+            share=piece.share,
+            cdi_ids=(f"{allocation.driver}/claim={name}",),
+        )

@@ -1,0 +1,1 @@
+"""Dynamic resource allocation: devices in slices, claims prepared on the node."""
