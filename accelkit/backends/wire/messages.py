@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-__all__ = ["deviceplugin", "podresources", "registration"]
+__all__ = ["deviceplugin", "dra", "drahealth", "podresources", "registration"]
 
 
 def _load() -> dict[str, SimpleNamespace]:
@@ -19,14 +19,19 @@ def _load() -> dict[str, SimpleNamespace]:
     spaces = {}
     for proto in descriptor_pb2.FileDescriptorSet.FromString(data).file:
         pool.AddSerializedFile(proto.SerializeToString())
-        descriptors = pool.FindFileByName(proto.name).message_types_by_name
+        file = pool.FindFileByName(proto.name)
+        messages = file.message_types_by_name.items()
+        enums = file.enum_types_by_name.values()
         spaces[proto.name.removesuffix(".proto")] = SimpleNamespace(
-            **{name: message_factory.GetMessageClass(found) for name, found in descriptors.items()}
+            **{value.name: value.number for enum in enums for value in enum.values},
+            **{name: message_factory.GetMessageClass(found) for name, found in messages},
         )
     return spaces
 
 
 _SPACES = _load()
 deviceplugin = _SPACES["deviceplugin"]
+dra = _SPACES["dra"]
+drahealth = _SPACES["drahealth"]
 podresources = _SPACES["podresources"]
 registration = _SPACES["registration"]

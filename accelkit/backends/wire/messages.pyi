@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from google.protobuf.internal.containers import (
+    MessageMap,
     RepeatedCompositeFieldContainer,
     RepeatedScalarFieldContainer,
     ScalarMap,
@@ -121,6 +122,80 @@ class deviceplugin:
 
     class PreStartContainerResponse(Message):
         def __init__(self) -> None: ...
+
+class dra:
+    class NodePrepareResourcesRequest(Message):
+        @property
+        def claims(self) -> RepeatedCompositeFieldContainer[dra.Claim]: ...
+        def __init__(self, *, claims: Iterable[dra.Claim] | None = None) -> None: ...
+
+    class NodePrepareResourcesResponse(Message):
+        @property
+        def claims(self) -> MessageMap[str, dra.NodePrepareResourceResponse]: ...
+        def __init__(self, *, claims: Mapping[str, dra.NodePrepareResourceResponse] | None = None) -> None: ...
+
+    class NodePrepareResourceResponse(Message):
+        @property
+        def devices(self) -> RepeatedCompositeFieldContainer[dra.Device]: ...
+        error: str
+        def __init__(self, *, devices: Iterable[dra.Device] | None = None, error: str | None = None) -> None: ...
+
+    class Device(Message):
+        @property
+        def request_names(self) -> RepeatedScalarFieldContainer[str]: ...
+        pool_name: str
+        device_name: str
+        @property
+        def cdi_device_ids(self) -> RepeatedScalarFieldContainer[str]: ...
+        share_id: str
+        def __init__(self, *, request_names: Iterable[str] | None = None, pool_name: str | None = None, device_name: str | None = None, cdi_device_ids: Iterable[str] | None = None, share_id: str | None = None) -> None: ...
+
+    class NodeUnprepareResourcesRequest(Message):
+        @property
+        def claims(self) -> RepeatedCompositeFieldContainer[dra.Claim]: ...
+        def __init__(self, *, claims: Iterable[dra.Claim] | None = None) -> None: ...
+
+    class NodeUnprepareResourcesResponse(Message):
+        @property
+        def claims(self) -> MessageMap[str, dra.NodeUnprepareResourceResponse]: ...
+        def __init__(self, *, claims: Mapping[str, dra.NodeUnprepareResourceResponse] | None = None) -> None: ...
+
+    class NodeUnprepareResourceResponse(Message):
+        error: str
+        def __init__(self, *, error: str | None = None) -> None: ...
+
+    class Claim(Message):
+        namespace: str
+        uid: str
+        name: str
+        def __init__(self, *, namespace: str | None = None, uid: str | None = None, name: str | None = None) -> None: ...
+
+class drahealth:
+    UNKNOWN: int
+    HEALTHY: int
+    UNHEALTHY: int
+
+    class NodeWatchResourcesRequest(Message):
+        def __init__(self) -> None: ...
+
+    class NodeWatchResourcesResponse(Message):
+        @property
+        def devices(self) -> RepeatedCompositeFieldContainer[drahealth.DeviceHealth]: ...
+        def __init__(self, *, devices: Iterable[drahealth.DeviceHealth] | None = None) -> None: ...
+
+    class DeviceHealth(Message):
+        @property
+        def device(self) -> drahealth.DeviceIdentifier: ...
+        health: int
+        last_updated_time: int
+        health_check_timeout_seconds: int
+        message: str
+        def __init__(self, *, device: drahealth.DeviceIdentifier | None = None, health: int | None = None, last_updated_time: int | None = None, health_check_timeout_seconds: int | None = None, message: str | None = None) -> None: ...
+
+    class DeviceIdentifier(Message):
+        pool_name: str
+        device_name: str
+        def __init__(self, *, pool_name: str | None = None, device_name: str | None = None) -> None: ...
 
 class podresources:
     class ListPodResourcesRequest(Message):

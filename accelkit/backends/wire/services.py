@@ -10,6 +10,8 @@ from google.protobuf.message import DecodeError, Message
 
 from accelkit.backends.wire.messages import (
     deviceplugin as dp,
+    dra,
+    drahealth,
     podresources as pr,
     registration as reg,
 )
@@ -52,6 +54,31 @@ NOTIFY = Method(
     "/pluginregistration.Registration/NotifyRegistrationStatus",
     reg.RegistrationStatus,
     reg.RegistrationStatusResponse,
+)
+# Served by a DRA driver on the same socket; an answer of v1beta1 must leave share_id unset.
+PREPARE, PREPARE_BETA = (
+    Method(
+        f"/k8s.io.kubelet.pkg.apis.dra.{version}.DRAPlugin/NodePrepareResources",
+        dra.NodePrepareResourcesRequest,
+        dra.NodePrepareResourcesResponse,
+    )
+    for version in ("v1", "v1beta1")
+)
+UNPREPARE, UNPREPARE_BETA = (
+    Method(
+        f"/k8s.io.kubelet.pkg.apis.dra.{version}.DRAPlugin/NodeUnprepareResources",
+        dra.NodeUnprepareResourcesRequest,
+        dra.NodeUnprepareResourcesResponse,
+    )
+    for version in ("v1", "v1beta1")
+)
+WATCH_HEALTH, WATCH_HEALTH_ALPHA = (
+    Method(
+        f"/{version}.DRAResourceHealth/NodeWatchResources",
+        drahealth.NodeWatchResourcesRequest,
+        drahealth.NodeWatchResourcesResponse,
+    )
+    for version in ("v1", "v1alpha1")
 )
 # Served by the kubelet on pod-resources/kubelet.sock.
 LIST = Method(

@@ -8,6 +8,8 @@ from google.protobuf.message import Message
 
 from accelkit.backends.wire.messages import (
     deviceplugin as dp,
+    dra,
+    drahealth,
     podresources as pr,
     registration as reg,
 )
@@ -78,6 +80,46 @@ VECTORS: list[tuple[Message, str]] = [
     ),
     (reg.RegistrationStatus(plugin_registered=True), "0801"),
     (
+        dra.NodePrepareResourcesRequest(claims=[dra.Claim(namespace="ns", uid="u1", name="c")]),
+        "0a0b0a026e73120275311a0163",
+    ),
+    (
+        dra.NodePrepareResourcesResponse(
+            claims={
+                "u1": dra.NodePrepareResourceResponse(
+                    devices=[
+                        dra.Device(
+                            request_names=["r"],
+                            pool_name="p",
+                            device_name="d",
+                            cdi_device_ids=["v.io/c=d"],
+                            share_id="s",
+                        )
+                    ]
+                )
+            }
+        ),
+        "0a1e0a02753112180a160a01721201701a01642208762e696f2f633d642a0173",
+    ),
+    (
+        dra.NodeUnprepareResourcesResponse(claims={"u1": dra.NodeUnprepareResourceResponse()}),
+        "0a060a0275311200",
+    ),
+    (
+        drahealth.NodeWatchResourcesResponse(
+            devices=[
+                drahealth.DeviceHealth(
+                    device=drahealth.DeviceIdentifier(pool_name="p", device_name="d"),
+                    health=drahealth.UNHEALTHY,
+                    last_updated_time=1,
+                    health_check_timeout_seconds=30,
+                    message="m",
+                )
+            ]
+        ),
+        "0a110a060a017012016410021801201e2a016d",
+    ),
+    (
         pr.ListPodResourcesResponse(
             pod_resources=[
                 pr.PodResources(
@@ -127,6 +169,11 @@ def test_vector_is_decoded_to_the_message(message: Message, vector: str) -> None
 def test_names_stay_out_of_the_pool_that_everybody_shares() -> None:
     with pytest.raises(KeyError):
         descriptor_pool.Default().FindMessageTypeByName("v1beta1.Device")
+
+
+def test_share_id_that_is_unset_differs_from_an_empty_one() -> None:
+    assert not dra.Device().HasField("share_id")
+    assert dra.Device(share_id="").HasField("share_id")
 
 
 def test_misspelt_field_is_refused() -> None:
