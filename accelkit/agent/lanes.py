@@ -3,12 +3,14 @@
 import asyncio
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AsyncExitStack
 from typing import TypeVar
 
 from accelkit.core.clock import Clock
 from accelkit.core.errors import AccelkitError, PluginError, SourceTimeout
 from accelkit.core.foreign import code_of
+from accelkit.core.model import DeviceId
 
 T = TypeVar("T")
 Observe = Callable[[str, str, float], None]
@@ -20,6 +22,12 @@ DEADLINES_S: Mapping[str, float] = {
     "edits": 5.0,
     "set edits": 2.0,  # inside Allocate, which holds up the kubelet's whole sync loop
     "holders": 5.0,
+    "create": 30.0,
+    "destroy": 30.0,
+    "set mode": 60.0,
+    "needs": 5.0,
+    "apply": 20.0,
+    "revert": 20.0,
 }
 """How long a call may take, before the vendor's own scale."""
 LISTEN_S = 5.0
@@ -56,24 +64,34 @@ class Lane:
         self.running: str | None = None
         """The call in the thread, stuck or not."""
         self.stuck = False
+        self.about: frozenset[DeviceId] = frozenset()
+        """Whole devices that the call in the thread works at."""
 
     @property
     def busy(self) -> bool:
         return self.stuck or self._turn.locked()
 
-    async def call(self, name: str, work: Callable[[], T], *, deadline_s: float) -> T:
-        """Run *work* in the lane's thread; the deadline counts from when its turn comes.
+    async def call(
+        self,
+        name: str,
+        work: Callable[[], T],
+        *,
+        deadline_s: float,
+        about: Collection[DeviceId] = (),
+    ) -> T:
+        """Run *work*, at the whole devices *about*, in the lane's thread.
+
+        The deadline counts from when its turn comes.
 
         Raises:
             SourceTimeout: The lane is stuck, or *work* did not end in *deadline_s*.
             PluginError: *work* raised what no caller may see, such as SystemExit.
             Exception: Whatever else *work* raised.
         """
-        if self.stuck:
-            raise self._timeout(name, f"an earlier call, {self.running}, still hangs")
+        self.check(name)
         async with self._turn:
-            if self.stuck:
-                raise self._timeout(name, f"an earlier call, {self.running}, still hangs")
+            self.check(name)
+            self.about = frozenset(about)
             begun = self._clock.monotonic()
             outcome = "abandoned"
             try:
@@ -88,6 +106,15 @@ class Lane:
             finally:
                 self._observe(name, outcome, self._clock.monotonic() - begun)
             return result
+
+    def check(self, name: str) -> None:
+        """Refuse the call *name* while an earlier one hangs.
+
+        Raises:
+            SourceTimeout: It does.
+        """
+        if self.stuck:
+            raise self._timeout(name, f"an earlier call, {self.running}, still hangs")
 
     def close(self, last: Callable[[], None] | None = None) -> None:
         """Let the thread end after its present call and *last*; nobody waits for it."""
@@ -201,6 +228,7 @@ class Lanes:
         self._read = lane()
         self._works = tuple(lane() for _ in range(max(1, parallel)))
         self._listen = lane()
+        self._turns: dict[DeviceId, asyncio.Lock] = {}
 
     @property
     def all(self) -> tuple[Lane, ...]:
@@ -215,10 +243,21 @@ class Lanes:
         """A read call: none overlaps with another."""
         return await self._read.call(call, work, deadline_s=self._deadline(call))
 
-    async def work(self, call: str, work: Callable[[], T]) -> T:
-        """A work call, in the first lane that is free."""
-        lane = min(self._works, key=lambda one: (one.stuck, one.busy))
-        return await lane.call(call, work, deadline_s=self._deadline(call))
+    async def work(self, call: str, work: Callable[[], T], about: Collection[DeviceId] = ()) -> T:
+        """A work call, in the first lane that is free.
+
+        Two of them never work at one of the whole devices *about*, not even where the earlier
+        one overran.
+        """
+        async with AsyncExitStack() as stack:
+            for device in sorted(set(about)):  # in one order, so that no two wait for each other
+                turn = self._turns.setdefault(device, asyncio.Lock())
+                await stack.enter_async_context(turn)
+            for lane in self._works:
+                if not lane.about.isdisjoint(about):
+                    lane.check(call)
+            free = min(self._works, key=lambda one: (one.stuck, one.busy))
+            return await free.call(call, work, deadline_s=self._deadline(call), about=about)
 
     async def listen(self, work: Callable[[], T]) -> T:
         """A listen call: overlaps with all others."""

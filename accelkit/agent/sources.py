@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import partial
+from typing import TypeVar
 
 import attrs
 
@@ -23,6 +24,7 @@ from accelkit.core.foreign import code_of, in_words, remedy_of, text_of
 from accelkit.core.host import Host, ReadOnly
 from accelkit.core.model import (
     Device,
+    DeviceId,
     Event,
     Evidence,
     Holding,
@@ -32,6 +34,8 @@ from accelkit.core.model import (
 from accelkit.core.policy import Offer
 from accelkit.core.values import FrozenMap
 from accelkit.core.vendor import Signals, SupportsEvents, SupportsHolders, Vendor
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -84,6 +88,7 @@ class Source:
         self.made = MadeEdits()
         self.problems: dict[tuple[str, str], Problem] = {}
         """By what was asked and for whom: what could not be done beside reading."""
+        self._door = host
         self._host = ReadOnly(host)
         self._clock = clock
         self._software: FrozenMap[str, str] = FrozenMap()
@@ -143,7 +148,7 @@ class Source:
         edits: ContainerEdits | None = None
         work = partial(reading.device_edits, self.vendor, self._host, bare(device), terms)
         try:
-            edits = await self.lanes.work("edits", work)
+            edits = await self.lanes.work("edits", work, {device.root})
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything
             self._note(subject, error)
         else:
@@ -161,13 +166,37 @@ class Source:
         work = partial(reading.grant_edits, self.vendor, self._host, grant)
         try:
             async with asyncio.timeout(SET_S):
-                return await self.lanes.work("set edits", work)
+                return await self._typed(self.lanes.work("set edits", work, roots_of(grant)))
         except TimeoutError:
             raise SourceTimeout(
                 f"{self.name}: no lane was free for the edits of a set in {SET_S:g} s",
                 vendor=self.name,
                 operation="set edits",
             ) from None
+
+    async def work(
+        self,
+        call: str,
+        work: Callable[[Vendor, Host], T],
+        about: Collection[DeviceId],
+        *,
+        writing: bool = False,
+    ) -> T:
+        """Let the vendor work at the whole devices *about*; only then may it be *writing*.
+
+        Raises:
+            AccelkitError: Of the vendor's contract; whatever else it raises is a PluginError.
+        """
+        host = self._door if writing else self._host
+        return await self._typed(self.lanes.work(call, partial(work, self.vendor, host), about))
+
+    async def look(self, call: str, work: Callable[[Vendor, Host], T]) -> T:
+        """Ask the vendor for what decides a work call; errors are those of *work*."""
+        return await self._typed(self.lanes.read(call, partial(work, self.vendor, self._host)))
+
+    async def _typed(self, answer: Awaitable[T]) -> T:
+        try:
+            return await answer
         except AccelkitError:
             raise
         except Exception as error:
@@ -266,3 +295,8 @@ class Source:
             else f"report it to the author of the plugin for {self.name}",
             since=self._clock.now(),
         )
+
+
+def roots_of(grant: Grant) -> frozenset[DeviceId]:
+    """The whole devices that *grant* is about."""
+    return frozenset(granted.device.root for granted in grant.granted)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import attrs
 
-from accelkit.core.allocation import Edits, Grant
+from accelkit.core.allocation import Edits, Grant, Setting
 from accelkit.core.attributes import check_attributes
 from accelkit.core.errors import PluginContractError
 from accelkit.core.model import (
@@ -17,8 +17,10 @@ from accelkit.core.model import (
     Device,
     Event,
     Holding,
+    Placement,
     Profile,
     Unreadable,
+    contradictions,
 )
 from accelkit.core.shape import misfit
 from accelkit.core.values import Enforcement, is_dns_label
@@ -134,6 +136,37 @@ def checked_software(vendor: Vendor, versions: object) -> Mapping[str, str]:
             raise _broken(vendor, f"the version of {name}: {fault}")
         told[name] = version
     return told
+
+
+def checked_partition(vendor: Vendor, parent: Device, placement: Placement, made: object) -> Device:
+    """The partition that *create* says it made, as *discover* would yield it.
+
+    Raises:
+        PluginContractError: It is another one, or none.
+    """
+    (device,) = checked(vendor, Device, (made,))
+    _check_device(vendor, device)
+    if (device.parent, device.placement) != (parent.id, placement):
+        asked = f"{placement.profile} at slot {placement.start} of {parent.id}"
+        raise _broken(vendor, f"create answers {device.id}, which is not {asked}")
+    if wrong := contradictions((parent, device), (), ()):
+        raise _broken(vendor, f"create: {'; '.join(wrong)}")
+    return device
+
+
+def checked_settings(vendor: Vendor, needed: Iterable[object]) -> tuple[Setting, ...]:
+    """What must hold for a grant, each once, in the vendor's order.
+
+    Raises:
+        PluginContractError: Something of it is no setting, or one of another vendor's device.
+    """
+    settings = tuple(dict.fromkeys(checked(vendor, Setting, needed)))
+    for setting in settings:
+        if setting.device is not None and setting.device.vendor != vendor.name:
+            raise _broken(vendor, f"{setting.key}: {setting.device} is another vendor's device")
+        if not setting.key:
+            raise _broken(vendor, f"a setting of {setting.device} has no key")
+    return settings
 
 
 def check_edits(vendor: Vendor, grant: Grant, edits: object) -> None:

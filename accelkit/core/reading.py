@@ -5,6 +5,7 @@ Not here: deadlines and threads, which are the lane's, and what several vendors 
 
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import combinations
 from typing import TypeVar
@@ -22,6 +23,7 @@ from accelkit.core.answers import (
 from accelkit.core.errors import (
     AllocationError,
     MissingParts,
+    PartitionError,
     PluginContractError,
     PluginError,
     SourceError,
@@ -106,8 +108,7 @@ def read_inventory(vendor: Vendor, host: Host) -> VendorReport:
     found = _ask(vendor, None, lambda: checked_devices(vendor, vendor.discover(host)))
     if isinstance(found, Problem):
         return VendorReport(vendor=vendor.name, answered=False, problems=(found,))
-    nodes = frozenset(cpu_nodes(host))
-    devices = tuple(_as_found(device, nodes) for device in found[0])
+    devices = as_found(host, found[0])
     problems = [_unreadable(vendor.name, u) for u in found[1]]
     links = _facts(problems, _ask(vendor, LINKS, lambda: _links(vendor, host, devices)), ())
     groups = _facts(problems, _ask(vendor, GROUPS, lambda: _groups(vendor, devices)), ())
@@ -126,6 +127,12 @@ def read_inventory(vendor: Vendor, host: Host) -> VendorReport:
         problems=problems,
         software=software,
     )
+
+
+def as_found(host: Host, devices: Iterable[Device]) -> tuple[Device, ...]:
+    """*devices* without what only the core may say, on NUMA nodes that *host* lists."""
+    nodes = frozenset(cpu_nodes(host))
+    return tuple(_as_found(device, nodes) for device in devices)
 
 
 def _as_found(device: Device, nodes: frozenset[int]) -> Device:
@@ -207,14 +214,8 @@ def grant_edits(vendor: Vendor, host: Host, grant: Grant) -> Edits:
         SourceError: Could not be known now.
         PluginError: The vendor answered what it must not.
     """
-    try:
+    with contract(vendor, "edits"):
         edits = vendor.edits(host, grant)
-    except (AllocationError, SourceError, PluginError):
-        raise
-    except (Exception, SystemExit) as error:
-        raise PluginError(
-            f"edits of {vendor.name}: {_short(error)}", plugin=vendor.name, remedy=_bug(vendor.name)
-        ) from error
     check_edits(vendor, grant, edits)
     parts = (*edits.each.values(), edits.whole)
     missing = [p for part in parts for p in _host_paths(part) if not host.exists(p)]
@@ -227,6 +228,25 @@ def grant_edits(vendor: Vendor, host: Host, grant: Grant) -> Edits:
         each=FrozenMap({i: outside(host, e) for i, e in edits.each.items()}),
         whole=outside(host, edits.whole),
     )
+
+
+@contextmanager
+def contract(vendor: Vendor, call: str) -> Iterator[None]:
+    """Let errors through that a plugin may raise; all others are its bug.
+
+    Raises:
+        PluginError: *call* raised something else.
+    """
+    try:
+        yield
+    except (AllocationError, PartitionError, SourceError, PluginError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise PluginError(
+            f"{call} of {vendor.name}: {_short(error)}",
+            plugin=vendor.name,
+            remedy=_bug(vendor.name),
+        ) from error
 
 
 def outside(host: Host, edits: ContainerEdits) -> ContainerEdits:

@@ -12,16 +12,34 @@ from typing import ClassVar
 import attrs
 
 from accelkit.agent.agent import Agent, Parts
-from accelkit.core.allocation import ContainerEdits, Edits, Grant
+from accelkit.core.allocation import ContainerEdits, Edits, Grant, Setting
 from accelkit.core.backend import BackendFactory, BackendStatus, NodePort
 from accelkit.core.clock import RealClock
 from accelkit.core.errors import DriverNotReady, MissingParts
 from accelkit.core.host import Host
-from accelkit.core.model import Condition, Device, DeviceId, Event, Evidence, Unreadable
-from accelkit.core.policy import Http, Offer, Paths, Policy, Read, Seconds
+from accelkit.core.model import (
+    Condition,
+    Device,
+    DeviceId,
+    Event,
+    Evidence,
+    Mode,
+    Placement,
+    Profile,
+    Unreadable,
+)
+from accelkit.core.policy import Http, Offer, Paths, Policy, Read, Seconds, Timeslice
 from accelkit.core.real_host import RealHost
 from accelkit.core.values import FrozenMap, Severity
-from accelkit.core.vendor import NoOptions, Signals, SupportsEvents, SupportsHealth, Vendor
+from accelkit.core.vendor import (
+    NoOptions,
+    Signals,
+    SupportsEvents,
+    SupportsHealth,
+    SupportsPartitioning,
+    SupportsPreparation,
+    Vendor,
+)
 from accelkit.core.view import View
 
 QUICK = Read(
@@ -169,6 +187,94 @@ class Watching(Toy):
         self.discovers += 1
         for name in host.names("/dev"):
             yield self.device(name, kind="toy")
+
+
+class Cutting(Toy, SupportsPartitioning, SupportsPreparation):
+    """One device of two halves, *wide* or not, with a switch; all of it on the host as files.
+
+    Files are below ``/cut``: ``mode``, ``half-0``, ``half-1`` and ``switch``, each with what is
+    true; work calls write them.
+    """
+
+    name = "cutting"
+    domain = "cutting.example.com"
+    half = Profile(name="half", slug="half", size=1, starts=(0, 1), mode="cut")
+
+    def __init__(self, options: object = None) -> None:
+        super().__init__(options)
+        self.go = threading.Event()
+        """Work calls begin when it is set."""
+        self.go.set()
+        self.raising: Exception | None = None
+        """What work calls raise."""
+        self.works: list[str] = []
+
+    def discover(self, host: Host) -> Iterable[Device | Unreadable]:
+        self.discovers += 1
+        if not host.exists("/cut/mode"):
+            raise DriverNotReady("its driver is not loaded")
+        whole = self.whole(host)
+        yield whole
+        for start in (0, 1):
+            if host.read(f"/cut/half-{start}") == "made":
+                yield self.partition(whole, self.half, start)
+
+    def whole(self, host: Host) -> Device:
+        mode = host.read("/cut/mode")
+        return self.device(
+            "a",
+            kind="toy",
+            slots=2,
+            profiles=(self.half,),
+            modes=(Mode(name="cut", live=True), Mode(name="whole", live=True)),
+            mode=mode,
+            usable=mode == "whole",
+        )
+
+    def create(self, host: Host, parent: Device, placement: Placement) -> Device:
+        self._work(f"create {placement.start}")
+        host.write(f"/cut/half-{placement.start}", "made")
+        return self.partition(parent, self.half, placement.start)
+
+    def destroy(self, host: Host, partition: Device) -> None:
+        assert partition.placement is not None
+        self._work(f"destroy {partition.placement.start}")
+        host.write(f"/cut/half-{partition.placement.start}", "")
+
+    def set_mode(self, host: Host, device: Device, mode: str) -> None:
+        self._work(f"set mode {mode}")
+        host.write("/cut/mode", mode)
+
+    def needs(self, host: Host, grant: Grant) -> Iterable[Setting]:
+        wanted = grant.sharing.timeslice
+        if wanted is not Timeslice.DEFAULT:
+            for granted in grant.granted:
+                yield Setting(device=granted.device.root, key="switch", value=wanted)
+
+    def apply(self, host: Host, setting: Setting) -> None:
+        self._work(f"apply {setting.value}")
+        host.write("/cut/switch", setting.value)
+
+    def revert(self, host: Host, setting: Setting) -> None:
+        self._work("revert")
+        host.write("/cut/switch", "")
+
+    def _work(self, what: str) -> None:
+        self.works.append(what)
+        self.go.wait()
+        if self.raising is not None:
+            raise self.raising
+
+
+def cut_host(tmp_path: Path, mode: str = "cut", *made: int) -> RealHost:
+    """A host with the device of Cutting, in *mode*, with the halves *made*."""
+    folder = tmp_path / "host" / "cut"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "mode").write_text(mode)
+    (folder / "switch").write_text("")
+    for start in (0, 1):
+        (folder / f"half-{start}").write_text("made" if start in made else "")
+    return RealHost(str(tmp_path / "host"))
 
 
 class ToyBackend:

@@ -1,0 +1,143 @@
+"""The vendors' work calls, each in a lane of its vendor. Not here: who asks for them, and why."""
+
+import logging
+from collections.abc import Callable, Mapping
+
+from accelkit.agent.sources import Source, roots_of
+from accelkit.core import working
+from accelkit.core.allocation import Edits, Grant, Setting
+from accelkit.core.errors import ConfigRefused, DriverNotReady, LibraryMissing, SourceError
+from accelkit.core.evidence import names_of
+from accelkit.core.model import Device, DeviceId, Placement
+from accelkit.core.reading import grant_edits
+from accelkit.core.values import Scope
+from accelkit.core.view import View
+
+log = logging.getLogger(__name__)
+
+GONE = (DriverNotReady, LibraryMissing)
+"""Without its driver nothing that was made or set is there any more."""
+
+
+class Works:
+    """What the keeper asks of vendors, answered by them.
+
+    Args:
+        sources: By vendor.
+        view: The newest; knows the names of devices that cannot be read.
+    """
+
+    def __init__(self, sources: Mapping[str, Source], view: Callable[[], View]) -> None:
+        self._sources = sources
+        self._view = view
+
+    async def edits(self, vendor: str, grant: Grant) -> Edits:
+        return await self._source(vendor).work(
+            "edits", lambda plugin, host: grant_edits(plugin, host, grant), roots_of(grant)
+        )
+
+    async def needs(self, vendor: str, grant: Grant) -> tuple[Setting, ...]:
+        return await self._source(vendor).work(
+            "needs",
+            lambda plugin, host: working.needed_settings(plugin, host, grant),
+            roots_of(grant),
+        )
+
+    async def apply(self, vendor: str, setting: Setting) -> None:
+        await self._source(vendor).work(
+            "apply",
+            lambda plugin, host: working.apply_setting(plugin, host, setting),
+            self._reach(vendor, setting.device),
+            writing=True,
+        )
+
+    async def revert(self, vendor: str, setting: Setting) -> None:
+        try:
+            await self._source(vendor).work(
+                "revert",
+                lambda plugin, host: working.revert_setting(plugin, host, setting),
+                self._reach(vendor, setting.device),
+                writing=True,
+            )
+        except GONE as error:
+            self._say_gone("setting", setting.device, error)
+
+    async def create(self, parent: Device, placement: Placement) -> Device:
+        source = self._source(parent.id.vendor)
+        try:
+            return await source.work(
+                "create",
+                lambda plugin, host: working.create_partition(plugin, host, parent, placement),
+                {parent.id},
+                writing=True,
+            )
+        finally:
+            source.inventory.ring(urgent=True)
+
+    async def destroy(self, partition: Device) -> None:
+        source = self._source(partition.id.vendor)
+        try:
+            await source.work(
+                "destroy",
+                lambda plugin, host: working.destroy_partition(plugin, host, partition),
+                {partition.root},
+                writing=True,
+            )
+        except GONE as error:
+            self._say_gone("partition", partition.id, error)
+        finally:
+            source.inventory.ring(urgent=True)
+
+    async def set_mode(self, device: Device, mode: str) -> None:
+        source = self._source(device.id.vendor)
+        alone = all(m.disturbs is not Scope.VENDOR for m in device.modes if m.name == mode)
+        try:
+            await source.work(
+                "set mode",
+                lambda plugin, host: working.set_device_mode(plugin, host, device, mode),
+                {device.root} if alone else self._reach(device.id.vendor, None),
+                writing=True,
+            )
+        finally:
+            source.inventory.ring(urgent=True)
+
+    async def find(self, device: DeviceId) -> Device | None:
+        names = self._names(device)
+        return await self._source(device.vendor).look(
+            "inventory", lambda plugin, host: working.find_device(plugin, host, device, names)
+        )
+
+    def config(self, vendor: str, block: Mapping[str, object]) -> object:
+        if vendor not in self._sources:
+            raise ConfigRefused(f"there is no vendor {vendor} on this node")
+        return working.claim_config(self._sources[vendor].vendor, block)
+
+    def _source(self, vendor: str) -> Source:
+        if vendor not in self._sources:
+            raise SourceError(
+                f"vendor {vendor} is not asked on this node",
+                vendor=vendor,
+                remedy="install its plugin, and do not disable it while claims have its devices",
+            )
+        return self._sources[vendor]
+
+    def _reach(self, vendor: str, device: DeviceId | None) -> frozenset[DeviceId]:
+        """Whole devices that work at *device* may touch; None: all of the vendor's."""
+        known = self._view().devices
+        if device is not None:
+            return frozenset({known[device].root if device in known else device})
+        return frozenset(d.root for d in known.values() if d.id.vendor == vendor)
+
+    def _names(self, device: DeviceId) -> frozenset[str]:
+        view = self._view()
+        known = {**view.devices, **{d.id: d for d in view.potential}}
+        family = [known[i] for i in (device,) if i in known]
+        family += [known[d.root] for d in family if d.root in known]
+        return frozenset().union(*(names_of(one) for one in family))
+
+    @staticmethod
+    def _say_gone(what: str, device: DeviceId | None, error: SourceError) -> None:
+        log.info(
+            "undone by the end of the driver",
+            extra={"what": what, "device": str(device or ""), "error": str(error)},
+        )

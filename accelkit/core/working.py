@@ -1,0 +1,124 @@
+"""One call of a plugin that changes hardware, and what may be believed of its answer.
+
+Not here: deadlines and threads, which are the lane's, and who decides what is changed.
+"""
+
+from collections.abc import Collection, Mapping
+
+from accelkit.core.allocation import Grant, Setting
+from accelkit.core.answers import checked_devices, checked_partition, checked_settings
+from accelkit.core.errors import ConfigError, ConfigRefused, PartitionError, SourceError
+from accelkit.core.foreign import in_words
+from accelkit.core.host import Host
+from accelkit.core.model import Device, DeviceId, Placement
+from accelkit.core.reading import as_found, contract
+from accelkit.core.serde import from_tree
+from accelkit.core.vendor import SupportsPartitioning, SupportsPreparation, Vendor
+
+
+def find_device(
+    vendor: Vendor, host: Host, device: DeviceId, names: Collection[str] = ()
+) -> Device | None:
+    """*device* as *vendor* sees it now; None: it is not there.
+
+    *names* are all words that may stand for it, or for what it is cut out of.
+
+    Raises:
+        SourceError: It, or the vendor as a whole, cannot be read.
+        PluginError: The vendor answered what it must not.
+    """
+    with contract(vendor, "discover"):
+        devices, unreadable = checked_devices(vendor, vendor.discover(host))
+    for found in as_found(host, devices):
+        if found.id == device:
+            return found
+    for missing in unreadable:
+        if missing.subject in {device.name, *names}:
+            raise SourceError(
+                f"{device} cannot be read: {missing.reason}",
+                vendor=vendor.name,
+                operation="discover",
+                remedy=missing.remedy,
+            )
+    return None
+
+
+def create_partition(vendor: Vendor, host: Host, parent: Device, placement: Placement) -> Device:
+    """Make a partition of *parent*, as *discover* yields it from now on.
+
+    Raises:
+        PartitionError: It cannot be made.
+        SourceError: Could not be known now.
+        PluginError: The vendor answered what it must not.
+    """
+    with contract(vendor, "create"):
+        made = _partitioning(vendor, parent).create(host, parent, placement)
+    (device,) = as_found(host, (checked_partition(vendor, parent, placement, made),))
+    return device
+
+
+def destroy_partition(vendor: Vendor, host: Host, partition: Device) -> None:
+    """Unmake *partition*; errors are those of *create_partition*."""
+    with contract(vendor, "destroy"):
+        _partitioning(vendor, partition).destroy(host, partition)
+
+
+def set_device_mode(vendor: Vendor, host: Host, device: Device, mode: str) -> None:
+    """Bring *device* into *mode*; errors are those of *create_partition*."""
+    with contract(vendor, "set mode"):
+        _partitioning(vendor, device).set_mode(host, device, mode)
+
+
+def needed_settings(vendor: Vendor, host: Host, grant: Grant) -> tuple[Setting, ...]:
+    """What must hold while *grant* lives.
+
+    Raises:
+        AllocationError: The vendor refuses it.
+        SourceError: Could not be known now.
+        PluginError: The vendor answered what it must not.
+    """
+    if not isinstance(vendor, SupportsPreparation):
+        return ()
+    with contract(vendor, "needs"):
+        return checked_settings(vendor, vendor.needs(host, grant))
+
+
+def apply_setting(vendor: Vendor, host: Host, setting: Setting) -> None:
+    """Make *setting* true; errors are those of *needed_settings*."""
+    if not isinstance(vendor, SupportsPreparation):
+        raise SourceError(f"{vendor.name} has no settings", vendor=vendor.name, operation="apply")
+    with contract(vendor, "apply"):
+        vendor.apply(host, setting)
+
+
+def revert_setting(vendor: Vendor, host: Host, setting: Setting) -> None:
+    """Undo *setting*; fine for a vendor that sets nothing. Errors are those of *apply_setting*."""
+    if isinstance(vendor, SupportsPreparation):
+        with contract(vendor, "revert"):
+            vendor.revert(host, setting)
+
+
+def claim_config(vendor: Vendor, block: Mapping[str, object]) -> object:
+    """A claim's *block* for *vendor* as the vendor's own class.
+
+    Raises:
+        ConfigRefused: It cannot be read so; with the path of everything that is wrong.
+    """
+    try:
+        return from_tree(vendor.claim_config, block, "$.vendor")
+    except ConfigError as error:
+        wrong = "; ".join(f"{path}: {text}" for path, text in error.problems)
+    except SystemExit as error:  # a plugin's validator may raise anything
+        wrong = in_words(error)
+    raise ConfigRefused(
+        f"the configuration for {vendor.name} cannot be read: {wrong}",
+        remedy="correct the ClaimConfig in the claim or its class",
+    )
+
+
+def _partitioning(vendor: Vendor, device: Device) -> SupportsPartitioning:
+    if not isinstance(vendor, SupportsPartitioning):
+        raise PartitionError(
+            f"{device.id}: {vendor.name} cannot cut devices", device=str(device.id)
+        )
+    return vendor

@@ -1,0 +1,219 @@
+# ruff: noqa: ARG002 - toys need little of what they are told
+import asyncio
+from pathlib import Path
+
+import attrs
+import pytest
+
+from accelkit.agent.hardware import Hardware
+from accelkit.agent.sources import Source
+from accelkit.agent.works import Works
+from accelkit.core.allocation import Grant, Granted, Setting
+from accelkit.core.clock import RealClock
+from accelkit.core.errors import (
+    AccessDenied,
+    ConfigRefused,
+    DriverNotReady,
+    PartitionInUse,
+    PluginError,
+    SourceError,
+    SourceTimeout,
+)
+from accelkit.core.host import Host
+from accelkit.core.model import Device, Mode, Placement, Snapshot
+from accelkit.core.policy import Sharing, Timeslice
+from accelkit.core.values import Scope
+from accelkit.core.vendor import NoClaimConfig
+from accelkit.core.view import View
+from tests.agent.toys import PATIENCE_S, Cutting, cut_host, device, until
+
+HALF = Placement(profile="half", start=0, size=1)
+OTHER = Placement(profile="half", start=1, size=1)
+
+
+class Bench:
+    """Works over one vendor, with what the agent would have around them."""
+
+    def __init__(self, tmp_path: Path, vendor: Cutting, scale: float = 1.0) -> None:
+        self.host = cut_host(tmp_path)
+        self.folder = tmp_path / "host" / "cut"
+        self.vendor = vendor
+        self.source = Source(vendor, self.host, scale, RealClock())
+        self.whole = vendor.whole(self.host)
+        view = View(snapshot=Snapshot(devices=(self.whole,)))
+        self.works: Hardware = Works({vendor.name: self.source}, lambda: view)
+
+    def grant(self, timeslice: Timeslice = Timeslice.LONG) -> Grant:
+        return Grant(
+            owner="claim",
+            granted=(Granted(device=self.whole),),
+            sharing=Sharing(timeslice=timeslice),
+        )
+
+
+async def test_partition_is_made_found_and_unmade(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, Cutting())
+    made = await bench.works.create(bench.whole, HALF)
+    found = await bench.works.find(made.id)
+    await bench.works.destroy(made)
+
+    assert made.id == device("cutting", "a-half-0")
+    assert found == made
+    assert await bench.works.find(made.id) is None
+
+
+async def test_reader_of_the_vendor_is_woken_by_every_change(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, Cutting())
+    bell = bench.source.inventory
+    made = await bench.works.create(bench.whole, HALF)
+    assert await bell.wait(RealClock(), 0.0)
+    await bench.works.destroy(made)
+    assert await bell.wait(RealClock(), 0.0)
+    await bench.works.set_mode(bench.whole, "whole")
+    assert await bell.wait(RealClock(), 0.0)
+
+    assert (bench.folder / "mode").read_text() == "whole"
+
+
+async def test_settings_are_said_applied_and_reverted(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, Cutting())
+    (setting,) = await bench.works.needs("cutting", bench.grant())
+    await bench.works.apply("cutting", setting)
+    applied = (bench.folder / "switch").read_text()
+    await bench.works.revert("cutting", setting)
+
+    assert setting == Setting(device=bench.whole.id, key="switch", value="long")
+    assert (applied, (bench.folder / "switch").read_text()) == ("long", "")
+    assert await bench.works.needs("cutting", bench.grant(Timeslice.DEFAULT)) == ()
+
+
+async def test_edits_of_a_grant_are_those_of_the_vendor(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, Cutting())
+
+    edits = await bench.works.edits("cutting", bench.grant())
+
+    assert edits.each[bench.whole.id].env == {"TOY": "a"}
+
+
+async def test_two_works_for_one_parent_never_overlap(tmp_path: Path) -> None:
+    class Parallel(Cutting):
+        parallel = 2
+
+    bench = Bench(tmp_path, Parallel())
+    bench.vendor.go.clear()
+    first = asyncio.create_task(bench.works.create(bench.whole, HALF))
+    await until(lambda: bench.vendor.works == ["create 0"])
+    second = asyncio.create_task(bench.works.create(bench.whole, OTHER))
+    other = attrs.evolve(bench.whole, id=device("cutting", "b"))
+    beside = asyncio.create_task(bench.works.set_mode(other, "cut"))
+    await until(lambda: len(bench.vendor.works) == 2)
+    overlapping = list(bench.vendor.works)
+    bench.vendor.go.set()
+    async with asyncio.timeout(PATIENCE_S):
+        await asyncio.gather(first, second, beside)
+
+    assert overlapping == ["create 0", "set mode cut"]
+    assert bench.vendor.works == ["create 0", "set mode cut", "create 1"]
+
+
+async def test_work_for_a_parent_where_an_earlier_one_hangs_is_refused(tmp_path: Path) -> None:
+    class Parallel(Cutting):
+        parallel = 2
+
+    bench = Bench(tmp_path, Parallel(), scale=0.001)
+    bench.vendor.go.clear()
+    with pytest.raises(SourceTimeout, match=r"create got no answer: no answer in 0\.03 s"):
+        await bench.works.create(bench.whole, HALF)
+
+    with pytest.raises(SourceTimeout, match="destroy got no answer: an earlier call, create"):
+        await bench.works.destroy(bench.vendor.partition(bench.whole, bench.vendor.half, 0))
+
+    assert bench.vendor.works == ["create 0"]
+    bench.vendor.go.set()
+    await until(lambda: not bench.source.lanes.stuck)
+
+
+async def test_mode_that_disturbs_all_devices_waits_for_all_of_them(tmp_path: Path) -> None:
+    class Parallel(Cutting):
+        parallel = 2
+
+    bench = Bench(tmp_path, Parallel())
+    other = attrs.evolve(
+        bench.whole,
+        id=device("cutting", "b"),
+        modes=(Mode(name="wide", disturbs=Scope.VENDOR),),
+    )
+    bench.vendor.go.clear()
+    first = asyncio.create_task(bench.works.create(bench.whole, HALF))
+    await until(lambda: bench.vendor.works == ["create 0"])
+    second = asyncio.create_task(bench.works.set_mode(other, "wide"))
+    third = asyncio.create_task(
+        bench.works.apply("cutting", Setting(device=None, key="switch", value="x"))
+    )
+    fourth = asyncio.create_task(bench.works.set_mode(other, "narrow"))
+    await until(lambda: len(bench.vendor.works) == 2)
+    overlapping = list(bench.vendor.works)
+    bench.vendor.go.set()
+    async with asyncio.timeout(PATIENCE_S):
+        await asyncio.gather(first, second, third, fourth)
+
+    assert overlapping == ["create 0", "set mode narrow"]
+
+
+async def test_errors_of_the_vendor_reach_who_asked(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, Cutting())
+    bench.vendor.raising = PartitionInUse("pid 42 uses it")
+    with pytest.raises(PartitionInUse, match="pid 42"):
+        await bench.works.destroy(bench.vendor.partition(bench.whole, bench.vendor.half, 0))
+    bench.vendor.raising = ValueError("oops")
+    with pytest.raises(PluginError, match="create of cutting: ValueError: oops"):
+        await bench.works.create(bench.whole, HALF)
+
+
+async def test_what_is_undone_after_the_driver_went_counts_as_undone(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, Cutting())
+    bench.vendor.raising = DriverNotReady("unloaded")
+    await bench.works.destroy(bench.vendor.partition(bench.whole, bench.vendor.half, 0))
+    await bench.works.revert("cutting", Setting(device=bench.whole.id, key="switch", value="long"))
+
+    assert bench.vendor.works == ["destroy 0", "revert"]
+    with pytest.raises(DriverNotReady):
+        await bench.works.create(bench.whole, HALF)
+
+
+async def test_only_works_that_change_hardware_may_write(tmp_path: Path) -> None:
+    class Writing(Cutting):
+        def needs(self, host: Host, grant: Grant) -> tuple[Setting, ...]:
+            host.write("/cut/switch", "sneaky")
+            return ()
+
+    bench = Bench(tmp_path, Writing())
+    with pytest.raises(AccessDenied):
+        await bench.works.needs("cutting", bench.grant())
+
+    assert (bench.folder / "switch").read_text() == ""
+
+
+async def test_device_that_cannot_be_read_is_not_taken_for_gone(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, Cutting())
+    (bench.folder / "mode").unlink()
+
+    with pytest.raises(DriverNotReady):
+        await bench.works.find(bench.whole.id)
+
+
+async def test_vendor_that_is_not_there_is_a_passing_fault(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, Cutting())
+    stranger = Device(id=device("stranger", "a"), kind="toy")
+    with pytest.raises(SourceError, match="vendor stranger is not asked on this node"):
+        await bench.works.find(stranger.id)
+    with pytest.raises(ConfigRefused, match="there is no vendor stranger"):
+        bench.works.config("stranger", {})
+
+
+async def test_block_of_a_claim_is_read_by_the_class_of_its_vendor(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, Cutting())
+
+    assert bench.works.config("cutting", {}) == NoClaimConfig()
+    with pytest.raises(ConfigRefused, match=r"\$\.vendor\.mode: unknown key"):
+        bench.works.config("cutting", {"mode": "x"})
