@@ -1,6 +1,5 @@
-"""The kubelet's own socket: whether it is another one, whether anyone listens, and Register."""
+"""The kubelet's own socket: whether it is another one, and Register."""
 
-import asyncio
 from pathlib import Path
 from typing import TypeAlias
 
@@ -39,16 +38,6 @@ async def changed(path: Path, since: Identity | None, clock: Clock, patience: Pa
     while (now := identity(path)) is None or now == since:
         quick = clock.monotonic() - begun < patience.quick_for_s
         await clock.sleep(patience.quick_s if quick else patience.slow_s)
-
-
-async def listens(path: Path) -> bool:
-    """Whether anybody answers at the socket: a kubelet that was killed leaves it behind."""
-    try:
-        _, writer = await asyncio.open_unix_connection(str(path))
-    except OSError:
-        return False
-    writer.close()
-    return True
 
 
 async def register(kubelet: Path, endpoint: Path, resource: str, timeout_s: float) -> None:

@@ -10,6 +10,7 @@ from accelkit.backends.kubelet.document import BACKEND
 from accelkit.backends.kubelet.plugin import Plugin
 from accelkit.backends.kubelet.session import Attempt, End
 from accelkit.backends.kubelet.settings import Settings, Way
+from accelkit.backends.wire import sockets
 from accelkit.core.backend import NodePort
 from accelkit.core.errors import BackendError, RegistrationRejected, TransportError
 
@@ -102,7 +103,7 @@ class Registrar:
         self._node.problem(error.code, self.plugin.resource, str(error), error.remedy)
         # The registry may not be mounted where the kubelet's own directory is.
         unreachable = isinstance(error, TransportError) and not self._way.at_kubelet
-        if unreachable and await kubelet_socket.listens(self._settings.kubelet):
+        if unreachable and await sockets.listens(self._settings.kubelet):
             self._way.give_up_watcher()
 
     def _pause(self, end: End | None, before: kubelet_socket.Identity | None) -> float:

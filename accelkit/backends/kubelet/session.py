@@ -1,7 +1,6 @@
 """One attempt to register a resource, at one fresh socket. Not here: what follows from its end."""
 
 import asyncio
-import re
 from collections.abc import Callable
 from enum import Enum, auto
 from pathlib import Path
@@ -11,8 +10,9 @@ import attrs
 from accelkit.backends.kubelet import kubelet_socket
 from accelkit.backends.kubelet.plugin import Plugin, Streams
 from accelkit.backends.kubelet.settings import Settings
-from accelkit.backends.wire import services
+from accelkit.backends.wire import sockets
 from accelkit.backends.wire.messages import registration as reg
+from accelkit.backends.wire.registration import registration
 from accelkit.backends.wire.serve import Server, bind, fresh_path
 from accelkit.backends.wire.services import Handler
 from accelkit.core.errors import RegistrationRejected
@@ -43,25 +43,18 @@ class Asked:
         self.text = ""
 
     def handlers(self) -> tuple[Handler, ...]:
-        return (
-            services.unary(services.GET_INFO, self._info),
-            services.unary(services.NOTIFY, self._notify),
-        )
-
-    async def _info(self, _: reg.InfoRequest) -> reg.PluginInfo:
-        self.found.set()
         # No endpoint: the socket that was asked serves the devices, too.
-        return reg.PluginInfo(
+        info = reg.PluginInfo(
             type="DevicePlugin",
             name=self._resource,
             supported_versions=[kubelet_socket.API_VERSION],
         )
+        return registration(info, self.found.set, self._told)
 
-    async def _notify(self, status: reg.RegistrationStatus) -> reg.RegistrationStatusResponse:
-        if not status.plugin_registered:
-            self.text = status.error
+    def _told(self, refusal: str) -> None:
+        if refusal:
+            self.text = refusal
             self.refused.set()
-        return reg.RegistrationStatusResponse()
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -124,7 +117,7 @@ class Attempt:
         kubelet = self.settings.kubelet
         while True:
             there = None
-            if await kubelet_socket.listens(kubelet):
+            if await sockets.listens(kubelet):
                 there = kubelet_socket.identity(kubelet)
             if await any_of(self.settings.patience.info_s, asked.found):
                 return True
@@ -147,24 +140,10 @@ class Attempt:
         return kubelet_socket.identity(self.settings.kubelet) not in {None, kubelet}
 
     async def _fresh(self, directory: Path) -> Path:
-        """Name a new socket, and remove those that a killed process left for this resource.
-
-        Nobody else does so in the plugin registry, and the kubelet would dial them for ever.
-        """
+        """Name a new socket, and remove those that a killed process left for this resource."""
         path = fresh_path(directory, dns_label(self.plugin.resource))
-        for old in _alike(path):
-            if not await kubelet_socket.listens(old):
-                old.unlink(missing_ok=True)
+        await sockets.remove_dead(path)
         return path
-
-
-def _alike(path: Path) -> list[Path]:
-    """Sockets whose names differ from *path* in the random part alone."""
-    form = re.compile(re.escape(path.name[: -len("01234567.sock")]) + r"[0-9a-f]{8}\.sock")
-    try:
-        return sorted(p for p in path.parent.iterdir() if form.fullmatch(p.name) and p.is_socket())
-    except OSError:  # binding says it better
-        return []
 
 
 async def any_of(seconds: float, *events: asyncio.Event) -> bool:

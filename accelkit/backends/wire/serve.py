@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hashlib
 import os
 import secrets
 import stat
@@ -26,6 +27,7 @@ PATH_LIMIT = 107
 
 _STREAMS_S = 1.0
 _SUFFIX = len("-01234567.sock")
+_DIGEST = 8
 
 # Channels of one process share connections otherwise, and a "new" one to a socket that is
 # gone still answers through the old connection.
@@ -35,12 +37,21 @@ _CLIENT = (("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backo
 def fresh_path(directory: Path, stem: str) -> Path:
     """Name a socket that nobody had before: ``<stem>-<8 hex>.sock`` in *directory*.
 
-    *stem* is cut where the path would not fit a socket. A name is never used twice, because a
-    kubelet that sees one path registered twice loses track of it (seen on 1.37.2).
+    Where the path would not fit a socket, *stem* is cut and ends with its hash. A name is never
+    used twice, because a kubelet that sees one path registered twice loses track of it (seen on
+    1.37.2).
     """
     room = PATH_LIMIT - len(os.fsencode(directory)) - 1 - _SUFFIX
-    cut = os.fsdecode(os.fsencode(stem)[: max(room, 1)])
-    return directory / f"{cut}-{secrets.token_hex(4)}.sock"
+    return directory / f"{_fitting(stem, room)}-{secrets.token_hex(4)}.sock"
+
+
+def _fitting(stem: str, room: int) -> str:
+    raw = os.fsencode(stem)
+    if len(raw) <= room:
+        return stem
+    digest = hashlib.sha256(raw).hexdigest()[:_DIGEST]
+    kept = raw[: max(room - _DIGEST - 1, 0)].decode(errors="ignore")
+    return f"{kept}-{digest}" if kept else digest[: max(room, 1)]
 
 
 def dial(path: Path, *, receive_bytes: int = 4 * 2**20) -> grpc.aio.Channel:

@@ -321,5 +321,13 @@ def test_fresh_paths_differ_and_fit_a_socket() -> None:
     assert len(os.fsencode(one)) == PATH_LIMIT
 
 
+def test_stems_that_are_cut_stay_apart() -> None:
+    directory = Path("/" + "d" * 60)
+    stems = [fresh_path(directory, f"{'n' * 62}{end}").name[:-14] for end in "ab"]
+
+    assert stems[0] != stems[1]
+    assert all(stem.startswith("nnnn") for stem in stems)
+
+
 def test_fresh_path_begins_with_its_stem(tmp_path: Path) -> None:
     assert fresh_path(tmp_path, "acme").name.startswith("acme-")
