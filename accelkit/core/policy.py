@@ -235,6 +235,10 @@ class DraPolicy:
     metadata: bool = False
     status_devices: bool = False
 
+    def driver_of(self, vendor: str) -> str:
+        """The name of the driver for devices of *vendor*."""
+        return self.drivers.get(vendor, f"{vendor}.accelkit.dev")
+
 
 @attrs.frozen(kw_only=True, field_transformer=freeze)
 class ExtendedPolicy:

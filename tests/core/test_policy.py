@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from accelkit.agent.reload import load_yaml, read_policy_file
-from accelkit.core.policy import DEFAULT_OFFERS, Policy, VendorPolicy
+from accelkit.core.policy import DEFAULT_OFFERS, DraPolicy, Policy, VendorPolicy
 from accelkit.core.policy_check import parse_policy, policy_problems
 from accelkit.core.serde import schema_of, to_tree
 from accelkit.core.values import FrozenMap
@@ -116,3 +116,12 @@ def test_no_key_is_spelt_as_yaml_spells_booleans(word: str) -> None:
     enums = re.findall(r"'enum': \[([^]]*)\]", str(schema_of(Policy)))
 
     assert not any(f"'{word}'" in words for words in enums)
+
+
+def test_driver_is_named_after_its_vendor_unless_the_policy_names_another() -> None:
+    dra = DraPolicy(drivers=FrozenMap({"nvidia": "gpu.corp.example"}))
+
+    assert (dra.driver_of("nvidia"), dra.driver_of("amd")) == (
+        "gpu.corp.example",
+        "amd.accelkit.dev",
+    )
