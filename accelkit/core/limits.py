@@ -1,6 +1,9 @@
 """What Kubernetes and the kernel accept, as data. Not here: how documents are made to fit."""
 
 import re
+from collections.abc import Mapping
+
+import attrs
 
 from accelkit.core.values import is_dns_label
 
@@ -16,6 +19,58 @@ RESOURCE_NAME_LIMIT = 63
 """Characters behind the slash of a resource name."""
 SOCKET_PATH_LIMIT = 107
 """Bytes of a unix socket's path: ``sun_path`` of unix(7), less the NUL."""
+DRIVER_NAME_LIMIT = 63
+"""Bytes of a driver's name."""
+ID_LIMIT = 32
+"""Bytes of the id of an attribute or a capacity, without its domain."""
+TEXT_LIMIT = 64
+"""Bytes of an attribute's text or version: the server counts bytes, not characters."""
+AMOUNT_LIMIT = 2**63 - 1
+"""Kubernetes keeps numbers as signed 64-bit integers."""
+
+
+@attrs.frozen(kw_only=True)
+class SliceLimits:
+    """How much one ResourceSlice may hold.
+
+    Source:
+        k8s.io/api/resource/v1, types.go of 1.34 to 1.37; tried out on 1.34.4, 1.35.4, 1.36.3 and
+        1.37.2 with every gate on.
+    """
+
+    devices: int = 128
+    advanced_devices: int = 64
+    """Where one of them has a taint of any effect, a counter or a list."""
+    entries: int = 32
+    """Attributes and capacities of a device."""
+    values: int = 48
+    """Values of a device's attributes: of a list each item counts."""
+    counter_sets: int = 8
+    counters: int = 32
+    """Of a set, and of what a device takes of one."""
+    counters_in_all: int | None = None
+    """Of all sets of a slice."""
+    sets_of_device: int = 2
+    taints: int = 16
+    effect_none: bool = True
+    conditions: int = 4
+    """Binding conditions, and as many failure conditions."""
+    request_values: int = 10
+    """Amounts among which a request may choose."""
+    apart: bool = True
+    """Counter sets and devices are never in one slice."""
+
+
+SLICE_LIMITS: Mapping[str, SliceLimits] = {
+    "1.34": SliceLimits(
+        advanced_devices=128, counters_in_all=32, taints=4, effect_none=False, apart=False
+    ),
+    "1.35": SliceLimits(),
+    "1.36": SliceLimits(),
+    "1.37": SliceLimits(),
+}
+"""By release of the API server."""
+LATEST = SLICE_LIMITS["1.37"]
 
 # k8s.io/apimachinery/pkg/util/validation/validation.go, IsQualifiedName.
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
@@ -26,6 +81,18 @@ _NATIVE = "kubernetes.io/"
 def is_dns_subdomain(text: str, limit: int = SUBDOMAIN_LIMIT) -> bool:
     """Whether *text* is a DNS subdomain of at most *limit* characters (RFC 1123)."""
     return len(text) <= limit and all(is_dns_label(part, limit) for part in text.split("."))
+
+
+def is_qualified_name(text: str) -> bool:
+    """Whether *text* may be the key of a label, an annotation or a taint, or a condition type."""
+    prefix, slash, rest = text.rpartition("/")
+    fits = len(rest) <= RESOURCE_NAME_LIMIT and _NAME.fullmatch(rest) is not None
+    return fits and (not slash or is_dns_subdomain(prefix))
+
+
+def is_label_value(text: str) -> bool:
+    """Whether *text* may be the value of a label or a taint."""
+    return not text or (len(text) <= RESOURCE_NAME_LIMIT and _NAME.fullmatch(text) is not None)
 
 
 def resource_name_problem(name: str) -> str | None:

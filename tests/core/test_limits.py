@@ -2,7 +2,16 @@
 
 import pytest
 
-from accelkit.core.limits import is_dns_subdomain, resource_name_problem, socket_room
+from accelkit.core.limits import (
+    LATEST,
+    SLICE_LIMITS,
+    SliceLimits,
+    is_dns_subdomain,
+    is_label_value,
+    is_qualified_name,
+    resource_name_problem,
+    socket_room,
+)
 
 LONGEST_PREFIX = ".".join(["a" * 60] * 4)  # 243
 
@@ -62,3 +71,26 @@ def test_room_for_a_socket_is_what_the_directory_leaves() -> None:
         102,
         -5,
     ]
+
+
+def test_qualified_name_may_have_a_domain() -> None:
+    names = ("ready", "a.b/C_d", "a/b/c", "/a", "a/", "-a", "n" * 64, f"A.b/{'n' * 63}")
+
+    assert [is_qualified_name(name) for name in names] == [True, True] + [False] * 6
+
+
+def test_value_of_a_label_may_be_empty() -> None:
+    assert [is_label_value(text) for text in ("", "a.B_c", "a b", "n" * 64)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_slices_of_1_34_hold_counters_and_devices_together() -> None:
+    """Since 1.35 they are apart, and limits have not changed since."""
+    assert SLICE_LIMITS["1.34"] == SliceLimits(
+        advanced_devices=128, counters_in_all=32, taints=4, effect_none=False, apart=False
+    )
+    assert {SLICE_LIMITS[release] for release in ("1.35", "1.36", "1.37")} == {LATEST}

@@ -6,12 +6,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from tests.vectors import preferred
+from tests.vectors import preferred, slices
 
 Json: TypeAlias = Mapping[str, object]
 Check: TypeAlias = Callable[[Json, Json], Iterator[str]]
 
-CHECKS: Mapping[str | None, Check] = {None: preferred.check}
+CHECKS: Mapping[str | None, Check] = {
+    None: preferred.check,
+    "pack": slices.check_pack,
+    "change": slices.check_change,
+    "limits": slices.check_limits,
+}
 """By ``op``; preferred allocation has none."""
 
 

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.vectors.runner import Json, UnusableFileError, differences, read
+from tests.vectors.runner import CHECKS, Json, UnusableFileError, differences, read
 
 HERE = Path(__file__).parent
 DOCUMENT, VECTORS = read(HERE / "preferred-allocation.json")
+SLICES, OF_SLICES = read(HERE / "counters-and-slices.json")
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -23,6 +24,13 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("vector", VECTORS, ids=[str(vector["id"]) for vector in VECTORS])
 def test_preferred_allocation_is_as_published(vector: Json) -> None:
     assert differences(DOCUMENT, vector) == []
+
+
+@pytest.mark.parametrize(
+    "vector", [v for v in OF_SLICES if v["op"] in CHECKS], ids=lambda vector: str(vector["id"])
+)
+def test_counters_and_slices_are_as_published(vector: Json) -> None:
+    assert differences(SLICES, vector) == []
 
 
 def test_runner_counts_and_is_content() -> None:
