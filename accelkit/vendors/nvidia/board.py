@@ -92,6 +92,11 @@ class Board:
         if self.topology is not None and len(self.topology.words) != part.count:
             raise _not_dumped()
 
+    @property
+    def is_guest(self) -> bool:
+        """Whether the machine is a virtual one that has parts of GPUs."""
+        return self.part.options.get("guest") == "vgpu"
+
     @cached_property
     def uuids(self) -> tuple[str, ...]:
         return tuple(f"GPU-{self.made(f'gpu/{i}')}" for i in range(self.part.count))

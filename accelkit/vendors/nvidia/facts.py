@@ -26,7 +26,9 @@ FUNCTION_NOT_FOUND = 13
 GPU_IS_LOST = 15
 RESET_REQUIRED = 16
 VERSION_MISMATCH = 18
+IN_USE = 19
 NO_DATA = 21
+INSUFFICIENT_RESOURCES = 23
 ARGUMENT_VERSION_MISMATCH = 25
 DEPRECATED = 26
 UNKNOWN = 999
@@ -49,10 +51,10 @@ ERRORS = MappingProxyType(
         RESET_REQUIRED: "the GPU must be reset",
         17: "an operating system call failed",
         VERSION_MISMATCH: "driver and library have different versions",
-        19: "in use",
+        IN_USE: "in use",
         20: "out of memory",
         NO_DATA: "no data",
-        23: "insufficient resources",
+        INSUFFICIENT_RESOURCES: "insufficient resources",
         DEPRECATED: "no longer served by this driver",
         27: "not ready",
         28: "no such GPU",
@@ -171,6 +173,9 @@ RECOVERY_ACTION = 230
 """Source: nvml.h, NVML_FI_DEV_GET_GPU_RECOVERY_ACTION, since driver 565."""
 RESETLESS_MIG = 184
 """Source: nvml.h, NVML_FI_DEV_IS_RESETLESS_MIG_SUPPORTED."""
+
+VGPU_GUEST = 2
+"""Source: nvml.h, NVML_GPU_VIRTUALIZATION_MODE_VGPU."""
 
 HARDWARE_SLOWDOWN, HARDWARE_THERMAL, POWER_BRAKE = 0x8, 0x40, 0x80
 SOFTWARE_THERMAL = 0x20

@@ -16,7 +16,7 @@ from accelkit.testing.machines import (
     State,
 )
 from accelkit.testing.sysfs import pci_function
-from accelkit.vendors.nvidia import facts, states
+from accelkit.vendors.nvidia import facts, instances, states, strangers
 from accelkit.vendors.nvidia.board import TOPOLOGY, Board
 from accelkit.vendors.nvidia.products import PRODUCTS
 from accelkit.vendors.nvidia.simulated import library
@@ -29,16 +29,20 @@ _LIBRARIES = ("libcuda", "libnvidia-ml", "libnvidia-ptxjitcompiler", "libnvidia-
 _PROGRAMS = ("nvidia-smi", "nvidia-debugdump", "nvidia-persistenced", "nvidia-cuda-mps-control")
 
 
+_VERBS = {**states.VERBS, **strangers.VERBS}
+
+
 class NvidiaMachine(Machine):
     """GPUs with NVML, NVLinks and MIG."""
 
     vendor = "nvidia"
     products: ClassVar[tuple[str, ...]] = tuple(PRODUCTS)
-    verbs: ClassVar[Mapping[str, str]] = {verb: usage for verb, (usage, _) in states.VERBS.items()}
+    verbs: ClassVar[Mapping[str, str]] = {verb: usage for verb, (usage, _) in _VERBS.items()}
     options: ClassVar[Mapping[str, str]] = {
         "driver": "version of the driver",
         "driverRoot": "folder of the driver's files",
         "cluster": "UUID of the NVLink cluster",
+        "guest": "vgpu: a virtual machine that has parts of GPUs",
         TOPOLOGY: "made by --from",
     }
 
@@ -129,11 +133,11 @@ class NvidiaMachine(Machine):
             content=f"Model: {self.board.product.name}\nDevice Minor: {minor}\n",
         )
         folder = f"/proc/driver/nvidia/capabilities/gpu{minor}/mig"
-        for instance in states.instances(state, unit):
+        for instance in instances.instances(state, unit):
             gi = instance["gi"]
-            yield from _capability(f"{folder}/gi{gi}/access", states.cap(index, gi, None))
-            if (ci := instance["ci"]) is not None:
-                yield from _capability(f"{folder}/gi{gi}/ci{ci}/access", states.cap(index, gi, ci))
+            yield from _capability(f"{folder}/gi{gi}/access", _cap(minor, gi))
+            for ci in (compute["ci"] for compute in instance["computes"]):
+                yield from _capability(f"{folder}/gi{gi}/ci{ci}/access", _cap(minor, gi) + 1 + ci)
 
     def libraries(self, live: Live) -> Mapping[str, Mapping[str, Function]]:
         return {facts.LIBRARY: library(self.board, live, self.units(), self.driver_version)}
@@ -144,10 +148,18 @@ class NvidiaMachine(Machine):
         return {}
 
     def verb(self, state: State, verb: str, args: tuple[str, ...]) -> State:
-        return states.VERBS[verb][1](self, state, args)
+        return _VERBS[verb][1](self, state, args)
 
     def booted(self, state: State) -> State:
         return states.booted(self, state)
+
+
+def _cap(minor: int, gi: int) -> int:
+    """The minor of the right to a GPU instance; those of its compute instances follow.
+
+    Source: /proc/driver/nvidia-caps/mig-minors, which begins with config 1 and monitor 2.
+    """
+    return 3 + (minor * 15 + gi) * (1 + instances.MOST_COMPUTES)
 
 
 def _capability(path: str, minor: int) -> Iterator[Entry]:

@@ -22,7 +22,7 @@ class MigProfile:
     slices: int
     memory_mb: int
     engines: tuple[int, ...]
-    """Multiprocessors, copy engines, decoders, JPEG engines, optical flow accelerators."""
+    """Multiprocessors, copy engines, decoders, JPEG, optical flow, encoders."""
     limit: int
     starts: tuple[int, ...]
     size: int
@@ -54,6 +54,19 @@ class Product:
     resetless: bool = False
     """MIG mode can be set without a reset (Hopper and newer)."""
 
+    @property
+    def slots(self) -> int:
+        """Of the grid on which its instances lie; 0: it cannot be cut."""
+        return max((p.starts[-1] + p.size for p in self.profiles), default=0)
+
+    @property
+    def most_instances(self) -> int:
+        return max((p.limit for p in self.profiles), default=0)
+
+    def profile(self, name: str) -> MigProfile | None:
+        """The profile *name*; 3g stands for the first of three slices, whatever its memory."""
+        return next((p for p in self.profiles if name in {p.name, p.name.split(".")[0]}), None)
+
 
 _GRID: Mapping[int, tuple[tuple[int, ...], int]] = MappingProxyType(
     {
@@ -81,7 +94,7 @@ def _seven(rows: Sequence[tuple[int, str, int, tuple[int, ...]]]) -> tuple[MigPr
             name=name,
             slices=_SLICES[number],
             memory_mb=memory,
-            engines=engines,
+            engines=(*engines, 0),
             limit=_LIMITS[number],
             starts=_GRID[number][0],
             size=_GRID[number][1],
@@ -89,6 +102,41 @@ def _seven(rows: Sequence[tuple[int, str, int, tuple[int, ...]]]) -> tuple[MigPr
         for number, name, memory, engines in rows
     )
 
+
+def _grid(
+    rows: Sequence[tuple[int, int, str, int, int, tuple[int, ...], int, tuple[int, ...], int]],
+) -> tuple[MigProfile, ...]:
+    """Rows of all fields, in their order."""
+    names = [field.name for field in attrs.fields(MigProfile)]
+    return tuple(MigProfile(**dict(zip(names, row, strict=True))) for row in rows)  # type: ignore[arg-type]  # in the order of the fields
+
+
+_QUARTERS, _HALVES = (0, 1, 2, 3), (0, 2)
+_A30 = _grid(
+    [
+        (0, 14, "1g.6gb", 1, 5952, (14, 1, 0, 0, 0, 0), 4, _QUARTERS, 1),
+        (7, 21, "1g.6gb+me", 1, 5952, (14, 1, 1, 1, 1, 0), 1, _QUARTERS, 1),
+        (1, 5, "2g.12gb", 2, 11968, (28, 2, 2, 0, 0, 0), 2, _HALVES, 2),
+        (8, 6, "2g.12gb+me", 2, 11968, (28, 2, 2, 1, 1, 0), 1, _HALVES, 2),
+        (3, 0, "4g.24gb", 4, 24000, (56, 4, 4, 1, 1, 0), 1, (0,), 4),
+    ]
+)
+_THIRDS, _SIXES = (0, 3, 6, 9), (0, 6)
+_RTX_PRO_6000 = _grid(
+    [
+        (0x0, 14, "1g.24gb", 1, 24192, (46, 1, 1, 1, 0, 1), 4, _THIRDS, 3),
+        (0x7, 21, "1g.24gb+me", 1, 24192, (46, 1, 1, 1, 1, 1), 1, _THIRDS, 3),
+        (0xA, 47, "1g.24gb+gfx", 1, 24192, (46, 1, 1, 1, 0, 1), 4, _THIRDS, 3),
+        (0xF, 65, "1g.24gb+me.all", 1, 24192, (46, 1, 4, 4, 1, 4), 1, _THIRDS, 3),
+        (0xD, 67, "1g.24gb-me", 1, 24192, (46, 1, 0, 0, 0, 0), 4, _THIRDS, 3),
+        (0x1, 5, "2g.48gb", 2, 48512, (94, 2, 2, 2, 0, 2), 2, _SIXES, 6),
+        (0xB, 35, "2g.48gb+gfx", 2, 48512, (94, 2, 2, 2, 0, 2), 2, _SIXES, 6),
+        (0x10, 64, "2g.48gb+me.all", 2, 48512, (94, 2, 4, 4, 1, 4), 1, _SIXES, 6),
+        (0xE, 66, "2g.48gb-me", 2, 48512, (94, 2, 0, 0, 0, 0), 2, _SIXES, 6),
+        (0x3, 0, "4g.96gb", 4, 97280, (188, 4, 4, 4, 1, 4), 1, (0,), 12),
+        (0xC, 32, "4g.96gb+gfx", 4, 97280, (188, 4, 4, 4, 1, 4), 1, (0,), 12),
+    ]
+)
 
 _DGX1_MESH = MappingProxyType(
     {
@@ -210,6 +258,24 @@ PRODUCTS: Mapping[str, Product] = MappingProxyType(
                     (0, "7g.180gb", 182784, (148, 16, 7, 7, 1)),
                 ]
             ),
+        ),
+        "a30": Product(
+            name="NVIDIA A30",
+            pci_device=0x20B7,
+            architecture=7,
+            capability=(8, 0),
+            memory=24 * GIB,
+            profiles=_A30,
+        ),
+        "rtx-pro-6000": Product(
+            name="NVIDIA RTX PRO 6000 Blackwell Server Edition",
+            pci_device=0x2BB5,
+            architecture=10,
+            capability=(12, 0),
+            memory=97887 << 20,
+            brand=13,
+            resetless=True,
+            profiles=_RTX_PRO_6000,
         ),
         "l4": Product(
             name="NVIDIA L4",

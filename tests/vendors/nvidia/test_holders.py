@@ -7,7 +7,7 @@ from tests.vendors.nvidia.bench import Make
 def test_process_on_a_gpu_is_a_foreign_holder(bench: Make) -> None:
     made = bench("h100", 2)
     devices = made.devices()
-    made.do("busy gpu-1 4711")
+    made.do("hold gpu-1 4711")
 
     assert list(made.vendor.holders(made.host, devices)) == [
         Holding(
@@ -22,7 +22,7 @@ def test_entry_that_cannot_be_a_process_is_left_out(bench: Make) -> None:
     """Seen elsewhere: the layout of the list changed under one symbol."""
     made = bench("h100", 1)
     devices = made.devices()
-    made.do("busy gpu-0 999999999")
+    made.do("hold gpu-0 999999999")
 
     assert list(made.vendor.holders(made.host, devices)) == []
 
@@ -30,7 +30,7 @@ def test_entry_that_cannot_be_a_process_is_left_out(bench: Make) -> None:
 def test_gpu_that_cannot_be_asked_has_no_holders(bench: Make) -> None:
     made = bench("h100", 2)
     devices = made.devices()
-    made.do("busy gpu-0 7", "busy gpu-1 8", "lose gpu-0")
+    made.do("hold gpu-0 7", "hold gpu-1 8", "lose gpu-0")
 
     assert [h.holder.uid for h in made.vendor.holders(made.host, devices)] == ["8"]
 
@@ -39,7 +39,7 @@ def test_gpu_that_cannot_be_asked_has_no_holders(bench: Make) -> None:
 def test_driver_without_the_list_tells_nobody(bench: Make, code: str) -> None:
     made = bench("h100", 1)
     devices = made.devices()
-    made.do("busy gpu-0 7")
+    made.do("hold gpu-0 7")
     made.fail("nvmlDeviceGetComputeRunningProcesses_v3", f"error {code}")
 
     assert list(made.vendor.holders(made.host, devices)) == []
@@ -47,7 +47,7 @@ def test_driver_without_the_list_tells_nobody(bench: Make, code: str) -> None:
 
 def test_gpu_that_is_cut_is_not_asked_itself(bench: Make) -> None:
     made = bench("h100", 1)
-    made.do("mig gpu-0 on", "create-mig gpu-0 1g.10gb 0", "busy gpu-0 9")
+    made.do("mig gpu-0 on", "create-mig gpu-0 1g.10gb 0", "hold gpu-0 9 0")
     _, part = devices = made.devices()
 
     assert [h.device for h in made.vendor.holders(made.host, devices)] == [part.id]

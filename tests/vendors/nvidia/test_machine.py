@@ -6,8 +6,8 @@ import pytest
 from accelkit.core.errors import ConfigError
 from accelkit.testing.machine_host import MachineHost
 from accelkit.testing.simulate import set_state, simulate
+from accelkit.vendors.nvidia.machine import NvidiaMachine
 from accelkit.vendors.nvidia.products import PRODUCTS
-from accelkit.vendors.nvidia.states import VERBS
 from accelkit.vendors.nvidia.vendor import Nvidia, NvidiaOptions
 from tests.vendors.nvidia.bench import Make
 
@@ -60,6 +60,11 @@ def test_real_device_files_can_be_made(tmp_path: Path) -> None:
         "create-mig gpu-1 1g.10gb 4",
         "destroy-mig gpu-1",
         "destroy-mig gpu-1 3",
+        "create-mig gpu-1 1g.10gb 0 whole",
+        "hold gpu-0",
+        "hold gpu-0 somebody",
+        "hold gpu-0 7 0",
+        "lag gpu-0",
         "remap gpu-0 3",
         "persistence gpu-0 3",
         "recovery gpu-0 reset",
@@ -74,7 +79,7 @@ def test_misused_verb_is_refused_with_its_usage(bench: Make, verb: str) -> None:
 
     with pytest.raises(ConfigError) as caught:
         set_state(made.directory, verb.split())
-    assert caught.value.remedy == f"write: {VERBS[verb.split(maxsplit=1)[0]][0]}"
+    assert caught.value.remedy == f"write: {NvidiaMachine.verbs[verb.split(maxsplit=1)[0]]}"
     assert made.discover() == before
 
 
@@ -111,6 +116,6 @@ def test_profiles_of_a_product_fit_its_slots_and_memory(name: str) -> None:
     product = PRODUCTS[name]
 
     for profile in product.profiles:
-        assert max(profile.starts) + profile.size <= 8
+        assert max(profile.starts) + profile.size <= product.slots
         assert profile.memory_mb << 20 <= product.memory
         assert len(profile.starts) >= profile.limit or profile.limit == 1

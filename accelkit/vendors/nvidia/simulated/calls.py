@@ -7,16 +7,18 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias
 
 import attrs
 
-from accelkit.testing.machines import Live, State, pointee
-from accelkit.vendors.nvidia import facts, states
+from accelkit.testing.machines import Function, Live, State, pointee
+from accelkit.vendors.nvidia import facts, instances, states
 from accelkit.vendors.nvidia.board import Board
+from accelkit.vendors.nvidia.instances import Compute, Instance
+from accelkit.vendors.nvidia.products import MigProfile
 
 C: TypeAlias = Any  # type: ignore[explicit-any]  # whatever a caller hands to ctypes
 P = ParamSpec("P")
 
 SUCCESS = 0
 FIRST_GPU, GPU_STEP = 0x10000, 0x1000
-MIG_DEVICES, GPU_INSTANCES = 0x100, 0x800
+MIG_DEVICES, GPU_INSTANCES, COMPUTE_INSTANCES = 0x100, 0x200, 0x300
 """Handles are addresses that nobody looks at: of a GPU, and within its step of its instances."""
 
 
@@ -43,6 +45,10 @@ class Call:
     @property
     def board(self) -> Board:
         return self.library.board
+
+    def change(self, step: Callable[[State], State]) -> None:
+        """Let the machine's state be what *step* makes of it."""
+        self.library.live.change(step)
 
     def listed(self) -> list[int]:
         """Positions of the GPUs that the driver lists, by PCI address."""
@@ -124,7 +130,10 @@ def ready(function: Callable[Concatenate[Call, P], int]) -> Callable[Concatenate
     def run(library: Library, /, *args: P.args, **kwargs: P.kwargs) -> int:
         if not library.inits:
             return facts.UNINITIALIZED
-        call = Call(library, library.live.state())
+        state = library.live.state()
+        if instances.overdue(state, library.units):
+            state = library.live.change(lambda old: instances.purged(old, library.units))
+        call = Call(library, state)
         return driver_error(call.state) or function(call, *args, **kwargs)
 
     return run
@@ -144,12 +153,72 @@ def on_gpu(
     return run
 
 
-def mig_uuid(board: Board, index: int, instance: states.Instance) -> str:
-    """The UUID of a MIG device."""
+def on_instance(function: Function) -> Function:
+    """The same for a call on a GPU instance: refuse one that is gone."""
+
+    @ready
+    @wraps(function)
+    def run(call: Call, handle: C, *args: C) -> int:
+        gpu = call.gpu_at(address(handle))
+        if isinstance(gpu, int):
+            return gpu
+        for instance in instances_of(gpu):
+            if gpu_instance_address(gpu.index, instance["gi"]) == address(handle):
+                return int(function(gpu, instance, *args))
+        return facts.INVALID_ARGUMENT
+
+    return run
+
+
+def fill_handles(array: C, where: Sequence[int]) -> None:
+    """Let the handles of *array* point to *where*."""
+    pointers = (ctypes.c_void_p * len(array)).from_buffer(array)
+    for index, one in enumerate(where):
+        pointers[index] = one
+
+
+def profile_of(gpu: Gpu, wanted: C) -> MigProfile | None:
+    """The profile with the driver's id *wanted*."""
+    return next((p for p in gpu.board.product.profiles if p.number == number(wanted)), None)
+
+
+def instances_of(gpu: Gpu) -> list[Instance]:
+    """What is cut out of a GPU, what is being destroyed included."""
+    return instances.instances(gpu.state, gpu.unit)
+
+
+def mig_uuid(board: Board, index: int, instance: Instance, compute: Compute) -> str:
+    """The UUID of a MIG device: another one each time that one is made in its place."""
     what = f"{instance['gi']}/{instance['profile']}/{instance['start']}"
+    what += f"/{compute['ci']}" if compute["ci"] else ""
+    what += f"#{instance['made']}" if instance["made"] else ""
     return f"MIG-{board.made(f'mig/{index}/{what}')}"
 
 
-def mig_address(index: int, instance: states.Instance) -> int:
+def mig_address(index: int, instance: Instance, compute: Compute) -> int:
     """Where the handle of a MIG device points."""
-    return FIRST_GPU + index * GPU_STEP + MIG_DEVICES + instance["gi"]
+    return _handle(index, MIG_DEVICES, instance["gi"], compute["ci"])
+
+
+def gpu_instance_address(index: int, gi: int) -> int:
+    """Where the handle of a GPU instance points."""
+    return _handle(index, GPU_INSTANCES, gi, 0)
+
+
+def compute_instance_address(index: int, gi: int, ci: int) -> int:
+    """Where the handle of a compute instance points."""
+    return _handle(index, COMPUTE_INSTANCES, gi, ci)
+
+
+def _handle(index: int, sort: int, gi: int, ci: int) -> int:
+    return FIRST_GPU + index * GPU_STEP + sort + gi * instances.MOST_COMPUTES + ci
+
+
+def mig_devices(gpu: Gpu) -> list[tuple[Instance, Compute]]:
+    """The MIG devices of a GPU: one for each compute instance."""
+    return [(i, c) for i in instances_of(gpu) for c in i["computes"]]
+
+
+def instance_at(gpu: Gpu, where: int) -> tuple[Instance, Compute] | None:
+    """The MIG device whose handle points to *where*."""
+    return next((d for d in mig_devices(gpu) if mig_address(gpu.index, *d) == where), None)

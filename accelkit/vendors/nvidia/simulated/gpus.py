@@ -15,7 +15,9 @@ from accelkit.vendors.nvidia.simulated.calls import (
     address,
     driver_error,
     fill_pci,
+    instance_at,
     mig_address,
+    mig_devices,
     mig_uuid,
     number,
     on_gpu,
@@ -96,9 +98,9 @@ def handle_by_uuid(call: Call, uuid: C, out: C) -> int:
             gpu = call.gpu_at(base)
             put(out, base)
             return gpu if isinstance(gpu, int) else SUCCESS
-        for instance in states.instances(call.state, call.library.units[index]):
-            if mig_uuid(call.board, index, instance).encode() == text:
-                put(out, mig_address(index, instance))
+        for part in mig_devices(Gpu(call.library, call.state, index)):
+            if mig_uuid(call.board, index, *part).encode() == text:
+                put(out, mig_address(index, *part))
                 return SUCCESS
     return facts.NOT_FOUND
 
@@ -110,11 +112,11 @@ def uuid_of(call: Call, handle: C, buffer: C, size: C) -> int:
     gpu = call.gpu_at(where)
     if isinstance(gpu, int):
         return gpu
-    for instance in states.instances(call.state, gpu.unit):
-        if mig_address(gpu.index, instance) == where:
-            buffer.value = mig_uuid(call.board, gpu.index, instance).encode()
-            return SUCCESS
-    buffer.value = call.board.uuids[gpu.index].encode()
+    part = instance_at(gpu, where)
+    if part is None:
+        buffer.value = call.board.uuids[gpu.index].encode()
+    else:
+        buffer.value = mig_uuid(call.board, gpu.index, *part).encode()
     return SUCCESS
 
 
@@ -188,6 +190,26 @@ def memory(gpu: Gpu, out: C) -> int:
 
 
 @on_gpu
+def compute_mode(gpu: Gpu, out: C) -> int:
+    pointee(out).value = gpu.number("compute")
+    return SUCCESS
+
+
+@on_gpu
+def set_compute_mode(gpu: Gpu, mode: C) -> int:
+    if number(mode) not in {0, 2, 3}:
+        return facts.INVALID_ARGUMENT
+    gpu.change(lambda state: states.changed(state, gpu.unit, compute=number(mode) or None))
+    return SUCCESS
+
+
+@on_gpu
+def virtualization(gpu: Gpu, out: C) -> int:
+    pointee(out).value = facts.VGPU_GUEST if gpu.board.is_guest else 0
+    return SUCCESS
+
+
+@on_gpu
 def pci_info(gpu: Gpu, out: C) -> int:
     fill_pci(pointee(out), gpu.board.places[gpu.index].address)
     pointee(out).pciDeviceId = gpu.board.product.pci_device << 16 | facts.PCI_VENDOR
@@ -218,4 +240,7 @@ SYMBOLS: Mapping[str, Function] = {
     "nvmlDeviceGetPersistenceMode": persistence,
     "nvmlDeviceGetMemoryInfo": memory,
     "nvmlDeviceGetPciInfo_v3": pci_info,
+    "nvmlDeviceGetComputeMode": compute_mode,
+    "nvmlDeviceSetComputeMode": set_compute_mode,
+    "nvmlDeviceGetVirtualizationMode": virtualization,
 }

@@ -3,13 +3,17 @@
 from collections.abc import Mapping
 
 from accelkit.testing.machines import Function, pointee
-from accelkit.vendors.nvidia import facts
+from accelkit.vendors.nvidia import facts, strangers
 from accelkit.vendors.nvidia.simulated.calls import (
     SUCCESS,
     C,
+    Call,
     Gpu,
+    address,
+    instance_at,
     number,
     on_gpu,
+    ready,
 )
 
 INSUFFICIENT_SIZE = 7
@@ -64,17 +68,25 @@ def clock_reasons(gpu: Gpu, out: C) -> int:
     return SUCCESS
 
 
-@on_gpu
-def processes(gpu: Gpu, amount: C, out: C) -> int:
-    pid = gpu.number("busy")
+@ready
+def processes(call: Call, handle: C, amount: C, out: C) -> int:
+    gpu = call.gpu_at(address(handle))
+    if isinstance(gpu, int):
+        return gpu
+    part = instance_at(gpu, address(handle))
+    pids = [
+        pid
+        for pid, slot in strangers.holders(gpu.state, gpu.unit)
+        if pid != strangers.HIDDEN and (part is None or slot == part[0]["start"])
+    ]
     room = pointee(amount).value
-    pointee(amount).value = int(pid > 0)
-    if pid and not room:
+    pointee(amount).value = len(pids)
+    if len(pids) > room:
         return INSUFFICIENT_SIZE
-    if pid:
-        out[0].pid = pid
-        out[0].usedGpuMemory = 1 << 30
-        out[0].gpuInstanceId = out[0].computeInstanceId = 0xFFFFFFFF
+    for index, pid in enumerate(pids):
+        out[index].pid = pid
+        out[index].usedGpuMemory = 1 << 30
+        out[index].gpuInstanceId = out[index].computeInstanceId = 0xFFFFFFFF
     return SUCCESS
 
 

@@ -1,42 +1,45 @@
-"""NVML's MIG functions in Python, for a simulated machine. Not here: making instances."""
+"""The simulated NVML: how GPUs can be cut and are. Not here: cutting them."""
 
-import ctypes
 from collections.abc import Mapping
 
 from accelkit.testing.machines import Function, pointee
-from accelkit.vendors.nvidia import facts, states
-from accelkit.vendors.nvidia.board import Board
-from accelkit.vendors.nvidia.products import MigProfile
+from accelkit.vendors.nvidia import facts, instances, states
+from accelkit.vendors.nvidia.instances import Compute, Instance
 from accelkit.vendors.nvidia.simulated.calls import (
     FIRST_GPU,
-    GPU_INSTANCES,
     GPU_STEP,
     SUCCESS,
     C,
     Call,
     Gpu,
     address,
+    fill_handles,
+    gpu_instance_address,
+    instance_at,
+    instances_of,
     mig_address,
+    mig_devices,
     number,
     on_gpu,
+    on_instance,
+    profile_of,
     put,
     ready,
 )
-
-_MOST = 7
 
 
 @on_gpu
 def mode(gpu: Gpu, current: C, pending: C) -> int:
     if not gpu.board.product.profiles:
         return facts.NOT_SUPPORTED
-    pointee(current).value = pointee(pending).value = int(bool(gpu.fields.get("mig")))
+    pointee(current).value = int(states.mig(gpu.state, gpu.unit))
+    pointee(pending).value = int(states.pending_mig(gpu.state, gpu.unit))
     return SUCCESS
 
 
 @on_gpu
 def most_devices(gpu: Gpu, out: C) -> int:
-    pointee(out).value = _MOST if gpu.board.product.profiles else 0
+    pointee(out).value = gpu.board.product.most_instances
     return SUCCESS
 
 
@@ -45,20 +48,16 @@ def profile_info(gpu: Gpu, index: C, out: C) -> int:
     for profile in gpu.board.product.profiles:
         if profile.index == number(index):
             info = pointee(out)
-            info.id, info.sliceCount, info.instanceCount = (
-                profile.number,
-                profile.slices,
-                profile.limit,
-            )
+            info.id, info.sliceCount = profile.number, profile.slices
+            info.instanceCount, info.memorySizeMB = profile.limit, profile.memory_mb
             (
                 info.multiprocessorCount,
                 info.copyEngineCount,
                 info.decoderCount,
                 info.jpegCount,
                 info.ofaCount,
+                info.encoderCount,
             ) = profile.engines
-            info.encoderCount = 0
-            info.memorySizeMB = profile.memory_mb
             if hasattr(info, "name"):
                 info.name = profile.name.encode()
             return SUCCESS
@@ -67,7 +66,7 @@ def profile_info(gpu: Gpu, index: C, out: C) -> int:
 
 @on_gpu
 def placements(gpu: Gpu, wanted: C, array: C, amount: C) -> int:
-    profile = _profile(gpu.board, number(wanted))
+    profile = profile_of(gpu, wanted)
     if profile is None:
         return facts.NOT_SUPPORTED
     pointee(amount).value = len(profile.starts)
@@ -78,91 +77,117 @@ def placements(gpu: Gpu, wanted: C, array: C, amount: C) -> int:
 
 
 @on_gpu
-def gpu_instances(gpu: Gpu, wanted: C, array: C, amount: C) -> int:
-    profile = _profile(gpu.board, number(wanted))
-    if profile is None or not gpu.fields.get("mig"):
+def remaining(gpu: Gpu, wanted: C, out: C) -> int:
+    product, profile = gpu.board.product, profile_of(gpu, wanted)
+    if profile is None or not states.mig(gpu.state, gpu.unit):
         return facts.NOT_SUPPORTED
-    found = [i for i in states.instances(gpu.state, gpu.unit) if i["profile"] == profile.name]
-    pointers = (ctypes.c_void_p * len(array)).from_buffer(array)
-    for index, instance in enumerate(found):
-        base = FIRST_GPU + gpu.index * GPU_STEP
-        pointers[index] = base + GPU_INSTANCES + instance["gi"]
+    there, count = instances_of(gpu), 0
+    while room := instances.room_at(product, there, profile):
+        there.append(instances.fresh(profile, room[0]))
+        count += 1
+    pointee(out).value = count
+    return SUCCESS
+
+
+@on_gpu
+def gpu_instances(gpu: Gpu, wanted: C, array: C, amount: C) -> int:
+    profile = profile_of(gpu, wanted)
+    if profile is None or not states.mig(gpu.state, gpu.unit):
+        return facts.NOT_SUPPORTED
+    found = [i["gi"] for i in instances_of(gpu) if i["profile"] == profile.name]
+    fill_handles(array, [gpu_instance_address(gpu.index, gi) for gi in found])
     pointee(amount).value = len(found)
     return SUCCESS
 
 
-@ready
-def instance_info(call: Call, handle: C, out: C) -> int:
-    where = address(handle)
-    gpu = call.gpu_at(where)
-    if isinstance(gpu, int):
-        return gpu
-    gi = (where - FIRST_GPU) % GPU_STEP - GPU_INSTANCES
-    for instance in states.instances(call.state, gpu.unit):
-        if instance["gi"] == gi:
-            profile = next(p for p in call.board.product.profiles if p.name == instance["profile"])
-            info = pointee(out)
-            put(out, FIRST_GPU + gpu.index * GPU_STEP)
-            info.id, info.profileId = gi, profile.number
-            info.placement.start, info.placement.size = instance["start"], profile.size
-            return SUCCESS
-    return facts.INVALID_ARGUMENT
+@on_gpu
+def gpu_instance_by_id(gpu: Gpu, wanted: C, out: C) -> int:
+    if not states.mig(gpu.state, gpu.unit):
+        return facts.NOT_SUPPORTED
+    if instances.find(gpu.state, gpu.unit, number(wanted)) is None:
+        return facts.NOT_FOUND
+    put(out, gpu_instance_address(gpu.index, number(wanted)))
+    return SUCCESS
+
+
+@on_instance
+def instance_info(gpu: Gpu, instance: Instance, out: C) -> int:
+    profile = instances.known(gpu.board.product, instance["profile"])
+    info = pointee(out)
+    put(out, FIRST_GPU + gpu.index * GPU_STEP)
+    info.id, info.profileId = instance["gi"], profile.number
+    info.placement.start, info.placement.size = instance["start"], profile.size
+    return SUCCESS
 
 
 @on_gpu
 def device_by_index(gpu: Gpu, index: C, out: C) -> int:
     # The index is that of the first slot, so that there are holes as on hardware.
-    for instance in states.instances(gpu.state, gpu.unit):
-        if instance["start"] == number(index) and instance["ci"] is not None:
-            put(out, mig_address(gpu.index, instance))
+    unit = min((p.size for p in gpu.board.product.profiles), default=1)
+    for instance, compute in mig_devices(gpu):
+        position = instance["computes"].index(compute)
+        if instance["start"] // unit + position == number(index):
+            put(out, mig_address(gpu.index, instance, compute))
             return SUCCESS
     return facts.NOT_FOUND
 
 
-def _of_device(call: Call, handle: C) -> states.Instance | int:
-    where = address(handle)
-    gpu = call.gpu_at(where)
+def _of_device(call: Call, handle: C) -> tuple[Gpu, Instance, Compute] | int:
+    gpu = call.gpu_at(address(handle))
     if isinstance(gpu, int):
         return gpu
-    found = (
-        i for i in states.instances(call.state, gpu.unit) if mig_address(gpu.index, i) == where
-    )
-    return next(found, facts.INVALID_ARGUMENT)
+    part = instance_at(gpu, address(handle))
+    return facts.INVALID_ARGUMENT if part is None else (gpu, *part)
 
 
 @ready
 def gpu_instance_id(call: Call, handle: C, out: C) -> int:
-    instance = _of_device(call, handle)
-    if isinstance(instance, int):
-        return instance
-    pointee(out).value = instance["gi"]
+    found = _of_device(call, handle)
+    if isinstance(found, int):
+        return found
+    pointee(out).value = found[1]["gi"]
     return SUCCESS
 
 
 @ready
 def compute_instance_id(call: Call, handle: C, out: C) -> int:
-    instance = _of_device(call, handle)
-    if isinstance(instance, int):
-        return instance
-    pointee(out).value = instance["ci"]
+    found = _of_device(call, handle)
+    if isinstance(found, int):
+        return found
+    pointee(out).value = found[2]["ci"]
     return SUCCESS
 
 
 @ready
 def attributes(call: Call, handle: C, out: C) -> int:
-    instance = _of_device(call, handle)
-    if isinstance(instance, int):
-        return instance
-    profile = next(p for p in call.board.product.profiles if p.name == instance["profile"])
+    found = _of_device(call, handle)
+    if isinstance(found, int):
+        return found
+    gpu, instance, compute = found
+    profile = instances.known(gpu.board.product, instance["profile"])
     info = pointee(out)
-    info.multiprocessorCount = profile.engines[0]
-    info.gpuInstanceSliceCount = info.computeInstanceSliceCount = profile.slices
+    info.multiprocessorCount = profile.engines[0] * compute["slices"] // profile.slices
+    info.gpuInstanceSliceCount, info.computeInstanceSliceCount = profile.slices, compute["slices"]
     info.memorySizeMB = profile.memory_mb
     return SUCCESS
 
 
-def _profile(board: Board, wanted: int) -> MigProfile | None:
-    return next((p for p in board.product.profiles if p.number == wanted), None)
+@ready
+def is_mig_device(call: Call, handle: C, out: C) -> int:
+    gpu = call.gpu_at(address(handle))
+    if isinstance(gpu, int):
+        return gpu
+    pointee(out).value = int(instance_at(gpu, address(handle)) is not None)
+    return SUCCESS
+
+
+@ready
+def parent_of(call: Call, handle: C, out: C) -> int:
+    found = _of_device(call, handle)
+    if isinstance(found, int):
+        return found
+    put(out, found[0].handle)
+    return SUCCESS
 
 
 SYMBOLS: Mapping[str, Function] = {
@@ -171,10 +196,14 @@ SYMBOLS: Mapping[str, Function] = {
     "nvmlDeviceGetGpuInstanceProfileInfoV": profile_info,
     "nvmlDeviceGetGpuInstanceProfileInfo": profile_info,
     "nvmlDeviceGetGpuInstancePossiblePlacements_v2": placements,
+    "nvmlDeviceGetGpuInstanceRemainingCapacity": remaining,
     "nvmlDeviceGetGpuInstances": gpu_instances,
+    "nvmlDeviceGetGpuInstanceById": gpu_instance_by_id,
     "nvmlGpuInstanceGetInfo": instance_info,
     "nvmlDeviceGetMigDeviceHandleByIndex": device_by_index,
     "nvmlDeviceGetGpuInstanceId": gpu_instance_id,
     "nvmlDeviceGetComputeInstanceId": compute_instance_id,
     "nvmlDeviceGetAttributes_v2": attributes,
+    "nvmlDeviceIsMigDeviceHandle": is_mig_device,
+    "nvmlDeviceGetDeviceHandleFromMigDeviceHandle": parent_of,
 }
