@@ -1,6 +1,8 @@
 """Who holds what, as the kubelet said last. Not here: how it is asked, and what else holds."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+
+import attrs
 
 from accelkit.agent.problems import AGENT, Problems
 from accelkit.core.errors import AccelkitError
@@ -41,8 +43,37 @@ class Holders:
             return
         self.known = True
         self._problems.solve(AGENT, "holders-unknown", "")
-        others = (h for h in self.holdings if h.device not in view.devices)
+        # Of a claim it is said at once what it holds, whatever devices were asked about.
+        others = (
+            h for h in self.holdings if h.holder.claim is None and h.device not in view.devices
+        )
         self.holdings = tuple(sorted((*others, *holdings), key=_order))
+
+
+def joined(claims: Iterable[Holding], told: Iterable[Holding]) -> Iterator[Holding]:
+    """What claims hold, with the pods that the kubelet names for them; then all else *told*.
+
+    A claim that the kubelet does not name is held without a pod; one that only the kubelet names
+    is held, too.
+    """
+    kept = tuple(told)
+    users: dict[tuple[DeviceId, str | None, str | None], list[Holding]] = {}
+    for holding in kept:
+        users.setdefault(_claim_of(holding), []).append(holding)
+    explained: set[Holding] = set()
+    for claim in claims:
+        # An older kubelet does not say which share a claim has.
+        ours = [one for one in users.get(_claim_of(claim), ()) if one.share in {None, claim.share}]
+        explained.update(ours)
+        for one in ours:
+            yield attrs.evolve(claim, holder=attrs.evolve(one.holder, uid=claim.holder.uid))
+        if not ours:
+            yield claim
+    yield from (holding for holding in kept if holding not in explained)
+
+
+def _claim_of(holding: Holding) -> tuple[DeviceId, str | None, str | None]:
+    return (holding.device, holding.holder.namespace, holding.holder.claim)
 
 
 def _order(holding: Holding) -> tuple[DeviceId, tuple[str, ...]]:

@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 
 import grpc
 import grpc.aio
@@ -26,6 +27,8 @@ from accelkit.core.view import View
 
 KUBELET = "kubelet"
 """Through whom: our own device plugin, since the device has the name that we gave it."""
+DRA = "dra"
+"""The same of a claim: our own driver, since the driver has the name that we gave it."""
 FOREIGN = "foreign"
 """Another one's device plugin: it calls the device by an alias, such as its UUID."""
 
@@ -40,24 +43,33 @@ _REAL = RealClock()
 
 
 async def read_holdings(
-    socket: str | PathLike[str], view: View, clock: Clock = _REAL
+    socket: str | PathLike[str],
+    view: View,
+    clock: Clock = _REAL,
+    drivers: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Holding, ...]:
-    """Ask the kubelet which containers hold devices of *view*.
+    """Ask the kubelet which containers hold devices of *view*, and what our drivers gave them.
 
     Args:
         socket: Of the kubelet's pod resources service.
         view: Its devices are looked for by name and by alias.
         clock: Waits between two tries.
+        drivers: Vendors by the names of their DRA drivers.
 
     Returns:
-        Each holding once, sorted; those of devices that nobody here knows are left out.
+        Each holding once, sorted; device plugins' holdings of devices that nobody here knows are
+        left out. Those of claims name their claim, whether or not the device is there any more.
 
     Raises:
         TransportError: The kubelet does not answer.
     """
     answer = await _ask(socket, services.LIST, pr.ListPodResourcesRequest(), clock)
     names = _Names(view)
-    found = {holding for pod in answer.pod_resources for holding in _of_pod(pod, names)}
+    found = {
+        holding
+        for pod in answer.pod_resources
+        for holding in (*_of_pod(pod, names), *_of_claims(pod, drivers))
+    }
     return tuple(sorted(found, key=_order))
 
 
@@ -129,9 +141,29 @@ def _of_pod(pod: pr.PodResources, names: _Names) -> Iterator[Holding]:
                     )
 
 
-def _order(holding: Holding) -> tuple[DeviceId, str, str, str, str, str]:
+def _of_claims(pod: pr.PodResources, drivers: Mapping[str, str]) -> Iterator[Holding]:
+    for container in pod.containers:
+        for claim in container.dynamic_resources:
+            holder = Holder(
+                kind=HolderKind.CLAIM,
+                namespace=claim.claim_namespace,
+                pod=pod.name,
+                container=container.name,
+                claim=claim.claim_name,
+            )
+            for entry in claim.claim_resources:
+                if entry.driver_name in drivers:
+                    yield Holding(
+                        device=DeviceId(vendor=drivers[entry.driver_name], name=entry.device_name),
+                        share=entry.share_id if entry.HasField("share_id") else None,
+                        through=DRA,
+                        holder=holder,
+                    )
+
+
+def _order(holding: Holding) -> tuple[DeviceId, str, str, str, str, str, str]:
     holder = holding.holder
-    who = (holder.namespace or "", holder.pod or "", holder.container or "")
+    who = (holder.namespace or "", holder.pod or "", holder.container or "", holder.claim or "")
     return (holding.device, holding.share or "", *who, holding.resource or "")
 
 

@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from accelkit.core.model import Holding
 from accelkit.core.policy import Policy
 from accelkit.core.policy_check import policy_problems
 from accelkit.core.registry import load_plugins
+from accelkit.core.vendor import Vendor
 from accelkit.core.view import View
 from accelkit.testing.hosts import open_host
 
@@ -116,7 +117,7 @@ def compose(file: Path | None, node: str, root: str | None) -> Parts:
         clock=RealClock(),
         version=version("accelkit"),
         boot=boot_of(host),
-        holdings=_holdings(policy),
+        holdings=_holdings(policy, chosen.vendors),
         read_policy=read_policy,
         policy_file=file,
         policy_stamp=stamp,
@@ -139,14 +140,15 @@ def _read(file: Path | None) -> Policy:
     return read_policy_file(file)
 
 
-def _holdings(policy: Policy) -> HoldingsReader:
+def _holdings(policy: Policy, vendors: Iterable[Vendor]) -> HoldingsReader:
     """Asks the kubelet who holds what."""
     path = policy.paths.pod_resources_socket
+    drivers = {policy.backends.dra.driver_of(vendor.name): vendor.name for vendor in vendors}
 
     async def read(view: View) -> tuple[Holding, ...]:
         # Loads gRPC, which the sockets of probes need not wait for.
         from accelkit.backends.holdings import read_holdings  # noqa: PLC0415 - see above
 
-        return await read_holdings(path, view)
+        return await read_holdings(path, view, drivers=drivers)
 
     return read

@@ -5,6 +5,7 @@ Not here: any output, and click, so that it can be used by whoever wants a view.
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from accelkit.core.policy import Policy
 from accelkit.core.real_host import RealHost
 from accelkit.core.registry import LoadFailure, Registry, load_plugins
 from accelkit.core.values import freeze
+from accelkit.core.vendor import Vendor
 from accelkit.core.view import View
 from accelkit.testing.hosts import open_host
 
@@ -112,7 +114,7 @@ async def read_node(
         for v in chosen.vendors
     ]
     unknown = Problems(clock.now)
-    holders = Holders(_reader(policy, host), unknown)
+    holders = Holders(_reader(policy, host, chosen.vendors), unknown)
     knowledge = Knowledge(
         node, boot_of(host), policy, sources, Pending(clock), clock, holders=holders
     )
@@ -131,14 +133,15 @@ async def read_node(
     )
 
 
-def _reader(policy: Policy, host: Host) -> HoldingsReader | None:
+def _reader(policy: Policy, host: Host, vendors: Iterable[Vendor]) -> HoldingsReader | None:
     """Asks the kubelet who holds what; None: this is not a host with a kubelet."""
     socket = Path(policy.paths.pod_resources_socket)
     if not (isinstance(host, RealHost) and socket.is_socket()):
         return None
     from accelkit.backends.holdings import read_holdings  # noqa: PLC0415 - loads gRPC
 
-    return partial(read_holdings, socket)
+    drivers = {policy.backends.dra.driver_of(vendor.name): vendor.name for vendor in vendors}
+    return partial(read_holdings, socket, drivers=drivers)
 
 
 async def _learn(knowledge: Knowledge, source: Source) -> None:

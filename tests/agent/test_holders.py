@@ -1,4 +1,4 @@
-from accelkit.agent.holders import Holders
+from accelkit.agent.holders import Holders, joined
 from accelkit.agent.problems import Problems
 from accelkit.core.clock import RealClock
 from accelkit.core.errors import TransportError
@@ -82,3 +82,66 @@ async def test_nobody_to_ask_leaves_devices_free() -> None:
 
     assert holders.known
     assert holders.holdings == ()
+
+
+def claimed(
+    name: str, *, share: str | None = None, pod: str | None = None, uid: str | None = "1-2"
+) -> Holding:
+    return Holding(
+        device=DeviceId(vendor="toy", name=name),
+        share=share,
+        through="dra",
+        holder=Holder(
+            kind=HolderKind.CLAIM,
+            namespace="ns",
+            claim="c",
+            pod=pod,
+            container="main" if pod else None,
+            uid=uid,
+        ),
+    )
+
+
+async def test_claims_that_the_kubelet_names_no_more_are_forgotten_whatever_was_asked() -> None:
+    claims = [claimed("gone", uid=None)]
+
+    async def read(_asked: View) -> tuple[Holding, ...]:
+        return tuple(claims)
+
+    holders = Holders(read, Problems(RealClock().now))
+    await holders.ask(view("a"))
+    before = holders.holdings
+    claims.clear()
+    await holders.ask(view("b"))
+
+    assert (before, holders.holdings) == ((claimed("gone", uid=None),), ())
+
+
+def test_claim_is_held_by_the_containers_that_the_kubelet_names() -> None:
+    told = [claimed("a", pod="p", uid=None), claimed("a", pod="q", uid=None), held("b")]
+
+    assert list(joined([claimed("a"), claimed("c")], told)) == [
+        claimed("a", pod="p"),
+        claimed("a", pod="q"),
+        claimed("c"),
+        held("b"),
+    ]
+
+
+def test_shares_of_a_claim_are_told_apart_where_the_kubelet_knows_them() -> None:
+    mine = [claimed("a", share="1"), claimed("a", share="2")]
+    exact = [claimed("a", share="2", pod="p", uid=None)]
+    vague = [claimed("a", pod="p", uid=None)]
+
+    assert list(joined(mine, exact)) == [claimed("a", share="1"), claimed("a", share="2", pod="p")]
+    assert list(joined(mine, vague)) == [
+        claimed("a", share="1", pod="p"),
+        claimed("a", share="2", pod="p"),
+    ]
+
+
+def test_claim_that_only_the_kubelet_names_is_held() -> None:
+    """As after the run directory was wiped."""
+    told = claimed("a", pod="p", uid=None)
+
+    assert list(joined([], [told])) == [told]

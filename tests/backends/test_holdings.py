@@ -179,3 +179,33 @@ async def test_socket_that_nobody_answers_is_said_in_few_words(tmp_path: Path) -
 
     with pytest.raises(TransportError, match=r"pod resources at .*: nobody answers$"):
         await read_holdings(left, view_of())
+
+
+def claims(name: str, *resources: pr.ClaimResource) -> pr.PodResources:
+    """A pod whose container has a claim with *resources*."""
+    claim = pr.DynamicResource(claim_name="c", claim_namespace="default", claim_resources=resources)
+    container = pr.ContainerResources(name="main", dynamic_resources=[claim])
+    return pr.PodResources(name=name, namespace="default", containers=[container])
+
+
+async def test_claims_of_our_drivers_are_found_with_their_pods(tmp_path: Path) -> None:
+    """Whether or not the device is there: who holds one that is lost must be known."""
+    driver = "acme.accelkit.dev"
+    both = (
+        pr.ClaimResource(driver_name=driver, pool_name="n1", device_name="a"),
+        pr.ClaimResource(driver_name=driver, pool_name="n1", device_name="gone", share_id="s-1"),
+        pr.ClaimResource(driver_name="gpu.acme.test", pool_name="n1", device_name="a"),
+    )
+    async with kubelet(tmp_path, claims("p", *both), pod("q", entry("a"))) as socket:
+        found = await read_holdings(socket, view_of(A), drivers={driver: "acme"})
+        without = await read_holdings(socket, view_of(A))
+
+    holder = Holder(
+        kind=HolderKind.CLAIM, namespace="default", pod="p", container="main", claim="c"
+    )
+    assert found == (
+        Holding(device=ident("a"), through="dra", holder=holder),
+        held(ident("a"), by="q"),
+        Holding(device=ident("gone"), share="s-1", through="dra", holder=holder),
+    )
+    assert without == (held(ident("a"), by="q"),)

@@ -1,0 +1,223 @@
+"""What the node believed in this boot, kept for the instance that starts next.
+
+Not here: claims, which are a record of their own.
+"""
+
+import json
+import logging
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import TypeVar
+
+import attrs
+
+from accelkit.agent.problems import AGENT, Problems
+from accelkit.core.allocation import ContainerEdits
+from accelkit.core.errors import ConfigError
+from accelkit.core.model import Device, DeviceId, Group, Link, Snapshot
+from accelkit.core.policy import Offer
+from accelkit.core.values import FrozenMap, freeze
+from accelkit.core.view import Assignment, View
+
+log = logging.getLogger(__name__)
+
+FORMAT = "1.0"
+"""Of both files; what is written with another first number is not read."""
+INVENTORY = "inventory.json"
+ASSIGNMENT = "assignment.json"
+NO_BOOT = "unknown"
+"""Stands for the boot where the host does not tell which it is."""
+_BOOT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class MadeFor:
+    """What a container needs for a device on certain terms."""
+
+    device: DeviceId
+    terms: Offer
+    edits: ContainerEdits
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class Inventory:
+    """What there was, and what containers needed of it."""
+
+    format: str = FORMAT
+    writer: str = ""
+    devices: tuple[Device, ...] = ()
+    links: tuple[Link, ...] = ()
+    groups: tuple[Group, ...] = ()
+    software: FrozenMap[str, str] = FrozenMap()
+    edits: tuple[MadeFor, ...] = ()
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class Given:
+    """How one device was offered."""
+
+    device: DeviceId
+    assignment: Assignment
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class Assignments:
+    """How all of them were."""
+
+    format: str = FORMAT
+    writer: str = ""
+    given: tuple[Given, ...] = ()
+
+
+T = TypeVar("T", Inventory, Assignments)
+
+
+class Memory:
+    """Two files of this boot: read once at start, written by the leader when they change.
+
+    Args:
+        directory: Of this boot.
+        writer: Our version.
+    """
+
+    def __init__(self, directory: Path, writer: str, problems: Problems) -> None:
+        self._directory = directory
+        self._writer = writer
+        self._problems = problems
+        self._written: dict[str, object] = {}
+
+    def recall(self, node: str) -> tuple[View, tuple[MadeFor, ...]]:
+        """The view as it was believed last, with nothing but what lasts; and edits.
+
+        What cannot be read, or was written by a later version, is a problem and left out.
+        """
+        inventory = self._read(Inventory, INVENTORY) or Inventory()
+        given = (self._read(Assignments, ASSIGNMENT) or Assignments()).given
+        snapshot = Snapshot(
+            node=node,
+            devices=inventory.devices,
+            links=inventory.links,
+            groups=inventory.groups,
+            software=inventory.software,
+        )
+        assignments = FrozenMap((one.device, one.assignment) for one in given)
+        return View(snapshot=snapshot, assignments=assignments), inventory.edits
+
+    def keep(self, view: View) -> None:
+        """Write what differs from what is written; a file that is gone is written again."""
+        snapshot = view.snapshot
+        self._keep(
+            INVENTORY,
+            Inventory(
+                writer=self._writer,
+                devices=snapshot.devices,
+                links=snapshot.links,
+                groups=snapshot.groups,
+                software=snapshot.software,
+                edits=tuple(
+                    MadeFor(device=device, terms=terms, edits=edits)
+                    for device, edits in view.edits.items()
+                    if (terms := view.assignments[device].terms) is not None
+                ),
+            ),
+        )
+        given = (Given(device=i, assignment=given) for i, given in view.assignments.items())
+        self._keep(ASSIGNMENT, Assignments(writer=self._writer, given=tuple(given)))
+
+    def _keep(self, name: str, value: Inventory | Assignments) -> None:
+        path = self._directory / name
+        if self._written.get(name) == value and path.exists():
+            return
+        # Imported when there is something to write: the sockets are served by then.
+        from accelkit.core.serde import to_tree  # noqa: PLC0415 - see above
+
+        try:
+            write_whole(path, json.dumps(to_tree(value)).encode())
+        except OSError as error:
+            why = f"{path} cannot be written: {error.strerror}"
+            remedy = "make room, or let the agent write there; until then a restart forgets it"
+            self._problems.note(AGENT, "not-remembered", str(path), why, remedy)
+            return
+        self._written[name] = value
+        self._problems.solve(AGENT, "not-remembered", str(path))
+        self._problems.solve(AGENT, "memory-ignored", str(path))
+
+    def _read(self, kind: type[T], name: str) -> T | None:
+        path = self._directory / name
+        try:
+            value = _parsed(kind, path.read_bytes())
+            # Together they must make sense, too.
+            if isinstance(value, Inventory):
+                Snapshot(devices=value.devices, links=value.links, groups=value.groups)
+        except FileNotFoundError:
+            return None
+        except Exception as error:  # noqa: BLE001 - whatever is in it, the agent starts
+            text = " ".join(str(error).split())[:500]
+            why = f"{path} is not read: {text or type(error).__name__}"
+            remedy = "nothing: devices are read anew, and what holds them is asked"
+            self._problems.note(AGENT, "memory-ignored", str(path), why, remedy)
+            return None
+        return value
+
+
+def _parsed(kind: type[T], raw: bytes) -> T:
+    from accelkit.core.serde import from_tree  # noqa: PLC0415 - not needed where nothing was kept
+    from accelkit.core.serde.pruning import without  # noqa: PLC0415 - see above
+
+    tree: object = json.loads(raw)
+    found = str(tree.get("format")) if isinstance(tree, dict) else ""
+    if found.partition(".")[0] != FORMAT.partition(".")[0]:
+        raise ConfigError([("$.format", f"expected {FORMAT}, found {found or 'nothing'}")])
+    try:
+        return from_tree(kind, tree)
+    except ConfigError as error:
+        # What a later version of the same format adds is left out; anything else is damage.
+        if not all(text.startswith("unknown key") for _, text in error.problems):
+            raise
+        return from_tree(kind, without(tree, [path for path, _ in error.problems]))
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Put *data* at *path*, whole or not at all, and on disk when this returns.
+
+    Raises:
+        OSError: It cannot be written; what was there stays.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}-{os.getpid()}")
+    try:
+        with fresh.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def forget_other_boots(run: Path, boot: str) -> tuple[str, ...]:
+    """Remove what earlier boots left in the run directory; what cannot be removed stays.
+
+    Returns:
+        Their ids; none where it is not known which boot this is.
+    """
+    removed = []
+    for path in sorted(run.iterdir()) if _BOOT.fullmatch(boot) else ():
+        if path.is_dir() and path.name != boot and _BOOT.fullmatch(path.name):
+            try:
+                shutil.rmtree(path)
+            except OSError as error:
+                log.warning(
+                    "earlier boot not removed", extra={"path": str(path), "error": str(error)}
+                )
+            else:
+                removed.append(path.name)
+    return tuple(removed)
