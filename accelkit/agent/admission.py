@@ -31,7 +31,7 @@ def check(
     terms: Offer | None = None
     granted = []
     for piece in pieces:
-        terms = _terms(view, backend, offer, piece.device)
+        terms = terms_of(view, backend, piece.device, offer)
         granted.append(
             Granted(
                 device=_available(view, piece.device),
@@ -41,20 +41,27 @@ def check(
                 admin=piece.admin,
             )
         )
-    _check_law(view, frozenset(piece.device for piece in pieces))
+    check_law(view, frozenset(piece.device for piece in pieces))
     return terms, tuple(granted)
 
 
-def _terms(view: View, backend: str, offer: str, device: DeviceId) -> Offer:
+def terms_of(view: View, backend: str, device: DeviceId, offer: str | None = None) -> Offer:
+    """On which terms *backend* may hand out *device* now; with *offer*: under that one alone.
+
+    Raises:
+        UnknownDevice: No such device in the offer.
+        DeviceUnavailable: Leaving, or another backend's.
+    """
     assignment = view.assignments.get(device)
-    if device not in view.devices or assignment is None or assignment.terms is None:
+    if device not in view.offered or assignment is None or assignment.terms is None:
         raise UnknownDevice(
             f"{device} is not offered on this node", remedy="see `accelkit devices`"
         )
     terms = assignment.terms
+    offer = terms.name if offer is None else offer
     if terms.name != offer and terms.through == backend:
         raise UnknownDevice(f"{device} is offered as {terms.name}, not as {offer}")
-    if terms.name != offer:
+    if terms.name != offer or terms.through != backend:
         raise DeviceUnavailable(f"{device} is offered through {terms.through}, not {backend}")
     if assignment.leaving:
         raise DeviceUnavailable(
@@ -65,16 +72,10 @@ def _terms(view: View, backend: str, offer: str, device: DeviceId) -> Offer:
 
 
 def _available(view: View, device_id: DeviceId) -> Device:
-    device = view.devices[device_id]
+    device = view.offered[device_id]
     if not device.usable:
         raise DeviceUnavailable(f"{device_id} is cut into partitions and not to be had whole")
-    verdict = view.verdicts.get(device_id)
-    if verdict is None or not verdict.good:
-        why = ", ".join(c.code for c in verdict.reasons) if verdict else ""
-        state = verdict.health.lower() if verdict else "not judged yet"
-        raise DeviceUnavailable(
-            f"{device_id} is {state}" + (f": {why}" if why else ""), remedy="see `accelkit devices`"
-        )
+    check_health(view, device)
     if device_id not in view.edits:
         raise MissingParts(
             f"{device_id}: what its container needs could not be found",
@@ -83,7 +84,28 @@ def _available(view: View, device_id: DeviceId) -> Device:
     return device
 
 
-def _check_law(view: View, chosen: Collection[DeviceId]) -> None:
+def check_health(view: View, device: Device) -> None:
+    """Check that *device* is well; of one that does not exist yet its parent's health counts.
+
+    Raises:
+        DeviceUnavailable: It is not, or nobody knows.
+    """
+    judged = device.id if device.id in view.verdicts else device.root
+    verdict = view.verdicts.get(judged)
+    if verdict is None or not verdict.good:
+        why = ", ".join(c.code for c in verdict.reasons) if verdict else ""
+        state = verdict.health.lower() if verdict else "not judged yet"
+        raise DeviceUnavailable(
+            f"{device.id} is {state}" + (f": {why}" if why else ""), remedy="see `accelkit devices`"
+        )
+
+
+def check_law(view: View, chosen: Collection[DeviceId]) -> None:
+    """Check that vendors with laws about sets can run those of *chosen*.
+
+    Raises:
+        IllegalSet: One cannot.
+    """
     laws = [g for g in view.snapshot.groups if g.rule is GroupRule.LAW]
     for vendor in sorted({device.vendor for device in chosen}):
         legal = [

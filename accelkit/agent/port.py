@@ -21,6 +21,7 @@ from accelkit.core.allocation import (
     Piece,
     PodRef,
     Prepared,
+    merged,
 )
 from accelkit.core.backend import BackendStatus
 from accelkit.core.claims import LedgerEntry
@@ -191,17 +192,3 @@ class Port:
             each.update(answer.each)
             whole = merged(whole, answer.whole)
         return Edits(each=FrozenMap(each), whole=whole)
-
-
-def merged(one: ContainerEdits, other: ContainerEdits) -> ContainerEdits:
-    """The edits of two vendors' sets in one container."""
-    if not one:
-        return other
-    return ContainerEdits(
-        env=FrozenMap({**one.env, **other.env}),
-        nodes=(*one.nodes, *other.nodes),
-        mounts=(*one.mounts, *other.mounts),
-        hooks=(*one.hooks, *other.hooks),
-        gids=tuple(sorted({*one.gids, *other.gids})),
-        joined=FrozenMap({**one.joined, **other.joined}),
-    )

@@ -232,6 +232,20 @@ class Finding:
     sure: bool = False
 
 
+def merged(one: ContainerEdits, other: ContainerEdits) -> ContainerEdits:
+    """Both edits in one container; of variables with one name the *other*'s."""
+    if not one:
+        return other
+    return ContainerEdits(
+        env=FrozenMap({**one.env, **other.env}),
+        nodes=(*one.nodes, *other.nodes),
+        mounts=(*one.mounts, *other.mounts),
+        hooks=(*one.hooks, *other.hooks),
+        gids=tuple(sorted({*one.gids, *other.gids})),
+        joined=FrozenMap({**one.joined, **other.joined}),
+    )
+
+
 def join_edits(edits: Edits, order: Iterable[DeviceId]) -> ContainerEdits:
     """One answer for the whole set, where one answer serves it.
 

@@ -5,6 +5,7 @@ Source:
     (pkg/cdi/version.go: which key needs which version; pkg/parser: names).
 """
 
+import hashlib
 import json
 import os
 import re
@@ -33,7 +34,11 @@ HOOKS = frozenset(
     }
 )
 """Hooks of the OCI runtime specification."""
+CLAIM_CLASS = "claim"
+"""Class of the devices of claims, whose files end with their claim."""
 FILE_MODE = 0o644
+LONGEST_FILE = 240
+"""Bytes of a file's name: 255 on Linux, less what is put around it while it is written."""
 
 _LOWEST = (0, 3, 0)
 _KIND_PART = re.compile(r"[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?")
@@ -54,6 +59,28 @@ def static_file(vendor: str) -> str:
 def static_id(vendor: str, device: str) -> str:
     """The name under which a container asks for *device*: ``kind=device``."""
     return f"{static_kind(vendor)}={device}"
+
+
+def claim_kind(driver: str) -> str:
+    """The CDI kind of the devices of *driver*'s claims: ``<driver>/claim``."""
+    return f"{driver}/{CLAIM_CLASS}"
+
+
+def claim_file(driver: str, uid: str) -> str:
+    """The name of the file that describes a claim's devices: ``<driver>-claim_<uid>.json``.
+
+    A driver's name that would make it too long is cut, and ends with its hash.
+    """
+    room = LONGEST_FILE - len(f"-{CLAIM_CLASS}_{uid}.json")
+    if len(driver) > room:
+        driver = f"{driver[: room - 9]}-{hashlib.sha256(driver.encode()).hexdigest()[:8]}"
+    return f"{driver}-{CLAIM_CLASS}_{uid}.json"
+
+
+def claim_uid(driver: str, file: str) -> str | None:
+    """The uid of the claim of *driver* whose file is called *file*; None: it is no such file."""
+    uid = file.removesuffix(".json").rpartition(f"-{CLAIM_CLASS}_")[2]
+    return uid if uid and file == claim_file(driver, uid) else None
 
 
 def has_part(edits: ContainerEdits) -> bool:
@@ -90,8 +117,12 @@ def document(kind: str, devices: Mapping[str, ContainerEdits]) -> dict[str, Json
 
 def render(kind: str, devices: Mapping[str, ContainerEdits]) -> bytes:
     """The file of :func:`document`: equal devices give equal bytes."""
-    text = json.dumps(document(kind, devices), indent=2, sort_keys=True, ensure_ascii=False)
-    return f"{text}\n".encode()
+    return written(document(kind, devices))
+
+
+def written(document: Mapping[str, object]) -> bytes:
+    """The file of a document, also of one that was kept as JSON in between."""
+    return f"{json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False)}\n".encode()
 
 
 def holds(path: Path, content: bytes) -> bool:

@@ -1,5 +1,6 @@
 """Claims as this node records them: what was promised, and how far it got. Not here: files."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
@@ -9,6 +10,13 @@ import attrs
 from accelkit.core.allocation import Answer, ClaimRef, Piece, PodRef, Setting
 from accelkit.core.model import DeviceId
 from accelkit.core.values import FrozenMap, freeze
+
+_UID = re.compile(r"[0-9a-f-]{1,64}")
+
+
+def is_uid(text: str) -> bool:
+    """Whether *text* is a uid as Kubernetes makes them: never a path."""
+    return _UID.fullmatch(text) is not None
 
 
 class EntryState(StrEnum):

@@ -6,11 +6,10 @@ import pytest
 
 from accelkit.agent import sources
 from accelkit.agent.agent import Parts
-from accelkit.agent.port import merged
-from accelkit.core.allocation import ContainerEdits, Edits, Hook, Mount, Piece
+from accelkit.core.allocation import ContainerEdits, Edits, Piece
 from accelkit.core.backend import BackendStatus
 from accelkit.core.errors import DeviceUnavailable, MissingParts, SourceTimeout
-from accelkit.core.model import DeviceNode, Holder, Holding
+from accelkit.core.model import Holder, Holding
 from accelkit.core.policy import Offer, Policy
 from accelkit.core.values import FrozenMap, HolderKind
 from tests.agent.toys import (
@@ -205,28 +204,3 @@ async def test_problem_of_a_backend_is_listed_until_it_is_solved(tmp_path: Path)
         port.solved("foreign-writer", "toy.example.com/toy")
 
         assert (noted, codes_of(agent)) == ({"foreign-writer"}, set())
-
-
-def test_edits_of_two_sets_are_merged() -> None:
-    one = ContainerEdits(
-        env=FrozenMap({"A": "1"}), gids=(2,), mounts=(Mount(host_path="/a", container_path="/a"),)
-    )
-    other = ContainerEdits(
-        env=FrozenMap({"B": "2"}),
-        gids=(1,),
-        nodes=(DeviceNode(path="/dev/x"),),
-        hooks=(Hook(name="createContainer", path="/bin/x"),),
-        joined=FrozenMap({"C": "3"}),
-    )
-
-    both = merged(one, other)
-
-    assert merged(ContainerEdits(), other) == other
-    assert both == ContainerEdits(
-        env=FrozenMap({"A": "1", "B": "2"}),
-        gids=(1, 2),
-        mounts=one.mounts,
-        nodes=other.nodes,
-        hooks=other.hooks,
-        joined=FrozenMap({"C": "3"}),
-    )

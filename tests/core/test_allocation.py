@@ -8,6 +8,7 @@ from accelkit.core.allocation import (
     Hook,
     Mount,
     join_edits,
+    merged,
 )
 from accelkit.core.model import Device, DeviceNode, Locality
 from accelkit.core.values import FrozenMap
@@ -80,3 +81,28 @@ def test_lists_follow_the_order_of_the_grant(order: list[str]) -> None:
     edits = Edits(each=FrozenMap({of(n): edits_of(n) for n in "abc"}))
 
     assert join_edits(edits, [of(n) for n in order]).env["VISIBLE"] == ",".join(order)
+
+
+def test_edits_of_two_sets_are_merged() -> None:
+    one = ContainerEdits(
+        env=FrozenMap({"A": "1"}), gids=(2,), mounts=(Mount(host_path="/a", container_path="/a"),)
+    )
+    other = ContainerEdits(
+        env=FrozenMap({"B": "2"}),
+        gids=(1,),
+        nodes=(DeviceNode(path="/dev/x"),),
+        hooks=(Hook(name="createContainer", path="/bin/x"),),
+        joined=FrozenMap({"C": "3"}),
+    )
+
+    both = merged(one, other)
+
+    assert merged(ContainerEdits(), other) == other
+    assert both == ContainerEdits(
+        env=FrozenMap({"A": "1", "B": "2"}),
+        gids=(1, 2),
+        mounts=one.mounts,
+        nodes=other.nodes,
+        hooks=other.hooks,
+        joined=FrozenMap({"C": "3"}),
+    )

@@ -12,6 +12,10 @@ from hypothesis import given, strategies as st
 from accelkit.core.allocation import ContainerEdits, Hook, Mount
 from accelkit.core.cdi import (
     HOOKS,
+    LONGEST_FILE,
+    claim_file,
+    claim_kind,
+    claim_uid,
     document,
     has_part,
     render,
@@ -19,6 +23,7 @@ from accelkit.core.cdi import (
     static_id,
     static_kind,
     write_atomically,
+    written,
 )
 from accelkit.core.errors import RenderError
 from accelkit.core.model import DeviceNode
@@ -367,3 +372,40 @@ def test_directory_where_the_file_should_be_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         write_atomically(path, b"one")
     assert [found.name for found in tmp_path.iterdir()] == ["toy.json"]
+
+
+def test_a_claim_has_a_file_and_a_kind_of_its_driver() -> None:
+    assert claim_file("toy.accelkit.dev", "22-a") == "toy.accelkit.dev-claim_22-a.json"
+    assert claim_kind("toy.accelkit.dev") == "toy.accelkit.dev/claim"
+
+
+@pytest.mark.parametrize("driver", ["toy.accelkit.dev", "a" * 253, "a-claim_b", f"{'a' * 252}b"])
+def test_the_uid_of_a_claim_is_read_back_from_its_file(driver: str) -> None:
+    name = claim_file(driver, "f" * 64)
+
+    assert len(name.encode()) <= LONGEST_FILE
+    assert claim_uid(driver, name) == "f" * 64
+
+
+def test_long_names_of_drivers_stay_apart() -> None:
+    assert claim_file("a" * 252 + "b", "1") != claim_file("a" * 253, "1")
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "toy.accelkit.dev-claim_.json",
+        "toy.accelkit.dev-claim_1.yaml",
+        "toy.accelkit.dev-static.json",
+        "x.toy.accelkit.dev-claim_1.json",
+        ".toy.accelkit.dev-claim_1.json.tmp",
+    ],
+)
+def test_files_of_others_are_no_files_of_claims(file: str) -> None:
+    assert claim_uid("toy.accelkit.dev", file) is None
+
+
+def test_a_document_that_was_kept_as_json_gives_the_same_file() -> None:
+    devices = {"b": PLAIN, "a": ContainerEdits(env=FrozenMap({"Z": "ü", "A": "1"}), gids=(1,))}
+
+    assert written(json.loads(json.dumps(document(KIND, devices)))) == render(KIND, devices)
