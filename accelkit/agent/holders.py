@@ -27,6 +27,8 @@ class Holders:
         """What was said last, sorted."""
         self.known = reader is None
         """Whether there was an answer the last time."""
+        self.heard = self.known
+        """Whether there ever was one."""
         self._reader = reader
         self._problems = problems
 
@@ -41,7 +43,7 @@ class Holders:
             remedy = error.remedy or "start the kubelet"
             self._problems.note(AGENT, "holders-unknown", "", str(error), remedy)
             return
-        self.known = True
+        self.known = self.heard = True
         self._problems.solve(AGENT, "holders-unknown", "")
         # Of a claim it is said at once what it holds, whatever devices were asked about.
         others = (

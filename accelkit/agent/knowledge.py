@@ -3,13 +3,14 @@
 import asyncio
 import hashlib
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import attrs
 
 from accelkit.agent.admission import Pending
-from accelkit.agent.holders import Holders
+from accelkit.agent.holders import Holders, joined
 from accelkit.agent.made import Offered
+from accelkit.agent.memory import MadeFor
 from accelkit.agent.problems import Problems
 from accelkit.agent.sources import Source
 from accelkit.agent.store import Switch, ViewStore
@@ -29,11 +30,13 @@ from accelkit.core.model import (
 from accelkit.core.policy import Policy
 from accelkit.core.reading import HealthReading
 from accelkit.core.snapshot import assemble, build_view, diff
-from accelkit.core.values import FrozenMap
+from accelkit.core.values import FrozenMap, freeze
 from accelkit.core.view import View
 
 log = logging.getLogger(__name__)
 
+RECALLED = FrozenMap({"": "of an earlier instance"})
+"""Software that none is: edits that were made with it are made again."""
 TURN_S = 1.0
 """How long a new policy waits for a vendor that is being read."""
 
@@ -53,6 +56,15 @@ class _Draft:
 
 
 _AS_KEPT = _Draft()
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class Claimed:
+    """What the record of claims says of devices."""
+
+    holdings: tuple[Holding, ...] = ()
+    made: frozenset[DeviceId] = frozenset()
+    stuck: frozenset[DeviceId] = frozenset()
 
 
 class Knowledge:
@@ -77,6 +89,10 @@ class Knowledge:
         self.evidence: tuple[Evidence, ...] = ()
         self.answered = Switch()
         """Whether a view with at least one vendor's answer, and its edits, is there."""
+        self.claimed: Callable[[], Claimed] = Claimed
+        """Asked for every view."""
+        self.amend: Callable[[View], View] = lambda view: view
+        """What else is known of a view before anybody sees it."""
         self._coming: View | None = None
         """The view as it will be once a new policy is taken over."""
         self._node = node
@@ -101,7 +117,11 @@ class Knowledge:
 
     def draft(self, new: _Draft = _AS_KEPT) -> View:
         """The view as it would be with *new*."""
-        reports = {s.name: s.report for s in self.sources.values() if s.report is not None}
+        # Who has not said anything yet says nothing of what an earlier instance saw.
+        reports = {
+            s.name: s.report or VendorReport(vendor=s.name, answered=False)
+            for s in self.sources.values()
+        }
         readings = {s.name: s.reading for s in self.sources.values() if s.reading is not None}
         if new.report is not None:
             reports[new.report.vendor] = new.report
@@ -109,14 +129,18 @@ class Knowledge:
             readings[new.reading.vendor] = new.reading
         policy = new.policy or self.policy
         previous = self.store.view
-        holdings = self._all_holdings()
+        claimed = self.claimed()
+        holdings = self._all_holdings(claimed.holdings)
         now = self._clock.now()
+        held = {holding.device for holding in holdings}
+        if not self._holders.heard:  # of what an earlier instance saw, anything may be held
+            held |= previous.devices.keys()
         snapshot = assemble(
             self._node,
             reports.values(),
             readings.values(),
             previous=previous.snapshot,
-            held={holding.device for holding in holdings},
+            held=held,
             now=now,
         )
         view = build_view(
@@ -133,7 +157,27 @@ class Knowledge:
             now_s=self._clock.monotonic(),
             now=now,
         )
-        return attrs.evolve(view, edits=FrozenMap(self._edits(view)))
+        return self.amend(
+            attrs.evolve(
+                view,
+                edits=FrozenMap(self._edits(view)),
+                made=claimed.made,
+                stuck=claimed.stuck,
+            )
+        )
+
+    def recall(self, view: View, edits: Iterable[MadeFor]) -> None:
+        """Begin with *view* and *edits* of an earlier instance of this boot.
+
+        Its devices are stale until their vendors answer. Its edits serve until new ones are made.
+        """
+        for one in edits:
+            source = self.sources.get(one.device.vendor)
+            if source is not None and one.device in view.devices:
+                source.made.keep(view.devices[one.device], one.terms, RECALLED, one.edits)
+        kept = self.store.view
+        self.store.publish(attrs.evolve(kept, snapshot=view.snapshot, assignments=view.assignments))
+        self.commit()
 
     def _edits(self, view: View) -> Iterator[tuple[DeviceId, ContainerEdits]]:
         for source in self.sources.values():
@@ -225,9 +269,9 @@ class Knowledge:
         beside = (p for source in self.sources.values() for p in source.problems.values())
         return (*self.store.view.snapshot.problems, *beside)
 
-    def _all_holdings(self) -> tuple[Holding, ...]:
+    def _all_holdings(self, claims: tuple[Holding, ...]) -> tuple[Holding, ...]:
         processes = tuple(h for source in self.sources.values() for h in source.processes)
-        told = self._holders.holdings
+        told = tuple(joined(claims, self._holders.holdings))
         return (*told, *self._pending.besides(told), *processes)
 
 

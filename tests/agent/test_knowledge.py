@@ -1,0 +1,170 @@
+"""What an instance knows before it has asked anybody, and what it makes of claims."""
+
+from pathlib import Path
+
+import attrs
+import pytest
+
+from accelkit.agent.admission import Pending
+from accelkit.agent.holders import Holders, HoldingsReader
+from accelkit.agent.knowledge import Claimed, Knowledge
+from accelkit.agent.memory import MadeFor
+from accelkit.agent.problems import Problems
+from accelkit.agent.sources import Source
+from accelkit.core.allocation import ContainerEdits
+from accelkit.core.clock import RealClock
+from accelkit.core.errors import TransportError
+from accelkit.core.model import Device, Holder, Holding, Snapshot
+from accelkit.core.policy import Offer, Policy
+from accelkit.core.real_host import RealHost
+from accelkit.core.values import FrozenMap, Health, HolderKind, Standing
+from accelkit.core.view import Assignment, Verdict, View
+from tests.agent.toys import Toy, device
+
+CLOCK = RealClock()
+PLAIN = Policy()
+OLD = Offer(name="old", resource="example.com/old")
+EDITS = ContainerEdits(env=FrozenMap({"TOY": "as it was"}))
+
+
+def toy(name: str) -> Device:
+    return Device(id=device("toy", name), kind="toy")
+
+
+def earlier(*names: str) -> tuple[View, list[MadeFor]]:
+    """What an earlier instance kept: devices with their edits in an offer that is no more."""
+    view = View(
+        snapshot=Snapshot(node="n1", devices=tuple(toy(name) for name in names)),
+        assignments=FrozenMap({toy(name).id: Assignment(terms=OLD) for name in names}),
+    )
+    return view, [MadeFor(device=toy(name).id, terms=OLD, edits=EDITS) for name in names]
+
+
+def claim(name: str) -> Holding:
+    holder = Holder(kind=HolderKind.CLAIM, namespace="ns", claim="c", uid="1")
+    return Holding(device=device("toy", name), through="dra", holder=holder)
+
+
+def knowing(
+    tmp_path: Path, vendor: Toy, reader: HoldingsReader | None = None, policy: Policy = PLAIN
+) -> tuple[Knowledge, Source]:
+    source = Source(vendor, RealHost(str(tmp_path)), 1.0, CLOCK)
+    holders = Holders(reader, Problems(CLOCK.now))
+    return Knowledge("n1", "boot", policy, [source], Pending(CLOCK), CLOCK, holders), source
+
+
+def standings(knowledge: Knowledge) -> dict[str, str]:
+    return {d.id.name: d.standing.value for d in knowledge.store.view.snapshot.devices}
+
+
+async def test_recalled_devices_are_stale_until_their_vendor_answers(tmp_path: Path) -> None:
+    knowledge, source = knowing(tmp_path, Toy())
+    knowledge.recall(*earlier("a"))
+    before = knowledge.store.view
+    answered = knowledge.answered.now
+    await knowledge.learn(source)
+
+    assert standings(knowledge) == {"a": "PRESENT", "b": "PRESENT"}
+    assert (answered, knowledge.answered.now) == (False, True)
+    assert [d.standing for d in before.snapshot.devices] == [Standing.STALE]
+    assert before.verdicts[device("toy", "a")].health is Health.UNKNOWN
+
+
+async def test_recalled_edits_serve_until_new_ones_are_made(tmp_path: Path) -> None:
+    vendor = Toy()
+    knowledge, source = knowing(tmp_path, vendor, policy=Policy(offers=(OLD,)))
+    knowledge.recall(*earlier("a"))
+    before = knowledge.store.view.edits
+    await knowledge.learn(source)
+
+    assert before == {device("toy", "a"): EDITS}
+    assert vendor.asked == ["a", "b"]
+    assert knowledge.store.view.edits[device("toy", "a")].env == {"TOY": "a"}
+
+
+async def test_held_device_that_vanished_while_nobody_looked_is_lost_not_gone(
+    tmp_path: Path,
+) -> None:
+    vendor = Toy()
+    knowledge, source = knowing(tmp_path, vendor)
+    knowledge.claimed = lambda: Claimed(holdings=(claim("gone"),))
+    knowledge.recall(*earlier("a", "gone", "free"))
+    await knowledge.learn(source)
+
+    assert standings(knowledge) == {"a": "PRESENT", "b": "PRESENT", "gone": "LOST"}
+    assert knowledge.store.view.assignments[device("toy", "gone")].terms == OLD
+
+
+async def test_recalled_devices_stay_until_it_is_known_who_holds_them(tmp_path: Path) -> None:
+    down = True
+
+    async def read(_view: View) -> tuple[Holding, ...]:
+        if down:
+            raise TransportError("no kubelet")
+        return ()
+
+    knowledge, source = knowing(tmp_path, Toy(), read)
+    knowledge.recall(*earlier("gone"))
+    await knowledge.learn(source)
+    unknown = standings(knowledge)
+    down = False
+    await knowledge.ask_holders()
+
+    assert unknown == {"a": "PRESENT", "b": "PRESENT", "gone": "LOST"}
+    assert standings(knowledge) == {"a": "PRESENT", "b": "PRESENT"}
+
+
+async def test_terms_of_a_held_device_outlive_a_restart_with_another_policy(
+    tmp_path: Path,
+) -> None:
+    knowledge, source = knowing(tmp_path, Toy())
+    knowledge.claimed = lambda: Claimed(holdings=(claim("a"),))
+    knowledge.recall(*earlier("a", "b"))
+    await knowledge.learn(source)
+
+    given = knowledge.store.view.assignments
+    assert given[device("toy", "a")] == Assignment(terms=OLD, leaving=True)
+    assert given[device("toy", "b")].terms == PLAIN.offers[0]
+
+
+async def test_devices_of_a_vendor_that_is_asked_no_more_are_forgotten(tmp_path: Path) -> None:
+    class Other(Toy):
+        name = "other"
+
+    knowledge, _ = knowing(tmp_path, Other())
+    knowledge.recall(*earlier("a"))
+
+    assert knowledge.store.view.snapshot.devices == ()
+
+
+async def test_claims_hold_what_they_say_and_the_kubelet_names_their_pods(tmp_path: Path) -> None:
+    async def read(_view: View) -> tuple[Holding, ...]:
+        told = attrs.evolve(claim("a").holder, uid=None, pod="p", container="main")
+        return (attrs.evolve(claim("a"), holder=told),)
+
+    knowledge, source = knowing(tmp_path, Toy(), read)
+    knowledge.claimed = lambda: Claimed(
+        holdings=(claim("a"), claim("b")), made=frozenset({device("toy", "b")})
+    )
+    await knowledge.learn(source)
+
+    view = knowledge.store.view
+    assert [(h.device.name, h.holder.pod, h.holder.uid) for h in view.holdings] == [
+        ("a", "p", "1"),
+        ("b", None, "1"),
+    ]
+    assert view.made == {device("toy", "b")}
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+async def test_view_is_amended_before_anybody_sees_it(tmp_path: Path, name: str) -> None:
+    def sick(view: View) -> View:
+        verdicts = {i: v for i, v in view.verdicts.items() if i.name != name}
+        bad = {i: Verdict(health=Health.UNHEALTHY) for i in view.verdicts if i.name == name}
+        return attrs.evolve(view, verdicts=FrozenMap({**verdicts, **bad}))
+
+    knowledge, source = knowing(tmp_path, Toy())
+    knowledge.amend = sick
+    await knowledge.learn(source)
+
+    assert {i.name for i, v in knowledge.store.view.verdicts.items() if not v.good} == {name}
