@@ -13,6 +13,8 @@ TEXT_LIMIT = 2048
 """Bytes of a text, in UTF-8: it is sent as metadata, of which gRPC takes 8 KiB in all, and each
 byte that is not ASCII becomes three there."""
 
+_MORE = " ..."
+
 # The first class that fits counts, so that a narrow one stands before its parent.
 CODES: tuple[tuple[type[errors.AccelkitError], grpc.StatusCode], ...] = (
     (errors.UnknownDevice, grpc.StatusCode.NOT_FOUND),
@@ -50,18 +52,33 @@ def status_of(error: Exception) -> tuple[grpc.StatusCode, str]:
     """
     if isinstance(error, StatusError):
         return error.code, error.text
-    text = "internal error"
-    if isinstance(error, errors.AccelkitError):
-        text = _cut("; ".join(filter(None, (str(error), error.remedy))))
     for kind, code in CODES:
         if isinstance(error, kind):
-            return code, text
+            return code, shown(error)
+    return grpc.StatusCode.INTERNAL, logged(error)
+
+
+def logged(error: Exception) -> str:
+    """What a peer may read of *error*, whose traceback goes to the log under an id."""
     ident = secrets.token_hex(4)
     log.error("handler failed, id %s", ident, exc_info=error)
-    return grpc.StatusCode.INTERNAL, f"{text} (id {ident} in the log)"
+    text = shown(error) if isinstance(error, errors.AccelkitError) else "internal error"
+    return f"{text} (id {ident} in the log)"
 
 
-def _cut(text: str) -> str:
-    """*text*, which may quote what a peer sent, in a length that reaches it."""
+def shown(error: errors.AccelkitError, limit: int = TEXT_LIMIT) -> str:
+    """What *error* says and what to do next, in one line of at most *limit* bytes."""
+    text, remedy = ("; ".join(part.splitlines()) for part in (str(error), error.remedy))
+    next_step = f"; {cut(remedy, limit // 2)}" if remedy else ""
+    return cut(text, limit - len(next_step.encode())) + next_step
+
+
+def cut(text: str, limit: int) -> str:
+    """*text*, which may quote what a peer sent, in at most *limit* bytes of UTF-8.
+
+    It ends with a whole character, and with dots if something is missing.
+    """
     raw = text.encode(errors="replace")
-    return text if len(raw) <= TEXT_LIMIT else f"{raw[:TEXT_LIMIT].decode(errors='ignore')} ..."
+    if len(raw) <= limit:
+        return raw.decode()
+    return raw[: limit - len(_MORE)].decode(errors="ignore") + _MORE

@@ -5,7 +5,7 @@ import logging
 import grpc
 import pytest
 
-from accelkit.backends.wire.status import StatusError, status_of
+from accelkit.backends.wire.status import TEXT_LIMIT, StatusError, cut, shown, status_of
 from accelkit.core import errors
 
 CODE = grpc.StatusCode
@@ -38,7 +38,26 @@ def test_remedy_follows_the_text() -> None:
 def test_text_that_quotes_too_much_of_a_request_is_cut() -> None:
     _, text = status_of(errors.UnknownDevice("é" * 5000, remedy="look"))
 
-    assert text == "é" * 1024 + " ..."
+    assert text.endswith("é ...; look")
+    assert TEXT_LIMIT - 2 < len(text.encode()) <= TEXT_LIMIT
+
+
+@pytest.mark.parametrize("limit", range(8, 16))
+def test_text_is_cut_at_a_whole_character(limit: int) -> None:
+    text = cut("aé€𝄞" * 9, limit)
+
+    assert len(text.encode()) <= limit
+    assert "aé€𝄞".startswith(text.removesuffix(" ...")[:4])
+
+
+def test_text_that_is_no_text_can_be_read_all_the_same() -> None:
+    assert cut("half \ud800", 99) == "half ?"
+
+
+def test_lines_of_an_error_become_one() -> None:
+    error = errors.ConfigError([("$.a", "missing"), ("$.b", "missing")], remedy="write both")
+
+    assert shown(error) == "$.a: missing; $.b: missing; write both"
 
 
 def test_status_error_is_answered_as_it_stands(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,0 +1,247 @@
+"""What one driver answers to the kubelet about claims. Not here: how the kubelet comes to ask."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
+
+import attrs
+
+from accelkit.backends.dra.claims import Driver, allocation_of, check_ref, is_uid
+from accelkit.backends.dra.node_fetch import ASKED_AGAIN, fetch
+from accelkit.backends.dra.node_settings import Patience
+from accelkit.backends.wire import services
+from accelkit.backends.wire.messages import dra
+from accelkit.backends.wire.services import Handler
+from accelkit.backends.wire.status import logged, shown
+from accelkit.core.allocation import Answer, ClaimRef, PodRef, Prepared
+from accelkit.core.backend import NodePort
+from accelkit.core.errors import AccelkitError, ClaimMismatch, PrepareFailed
+from accelkit.core.kube import Json
+
+log = logging.getLogger(__name__)
+
+R = TypeVar("R")
+
+TEXT_LIMIT = 800
+"""Bytes of an error's text: it stands in an event of the kubelet behind some words of its own,
+and an event has about a thousand."""
+
+
+class Companion(Protocol):
+    """Something that goes with every prepared claim."""
+
+    async def prepared(self, prepared: Prepared, claim: Json | None) -> Prepared:
+        """Do it before the kubelet is answered; may add to the answer.
+
+        Args:
+            prepared: What was made usable, now or earlier.
+            claim: The ResourceClaim; None: it was prepared before, and not read again.
+
+        Raises:
+            AccelkitError: It cannot be done, so the claim is not prepared.
+        """
+        ...
+
+    async def released(self, uid: str) -> None:
+        """Undo it; the claim may be unknown.
+
+        Raises:
+            AccelkitError: It cannot be undone yet.
+        """
+        ...
+
+
+class Calls:
+    """The calls that run."""
+
+    def __init__(self) -> None:
+        self._running = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def idle(self) -> None:
+        """Return when none runs."""
+        await self._idle.wait()
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Count one for as long as the context lasts."""
+        self._running += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._running -= 1
+            if not self._running:
+                self._idle.set()
+
+
+@attrs.frozen
+class _Kind:
+    """What is done with claims, in the words of metrics, events and the log."""
+
+    metric: str
+    failing: str
+    done: str
+
+
+_PREPARE = _Kind("accelkit_prepare_seconds", "PrepareFailed", "prepared")
+_RELEASE = _Kind("accelkit_release_seconds", "ReleaseFailing", "released")
+
+
+class NodeService:
+    """Prepares and releases the claims of one driver, each by itself.
+
+    Args:
+        driver: Whose claims.
+        node: The agent.
+        patience: How long things may take.
+        companions: What goes with every claim, in order.
+    """
+
+    def __init__(
+        self,
+        driver: Driver,
+        node: NodePort,
+        patience: Patience,
+        companions: Iterable[Companion] = (),
+    ) -> None:
+        self.calls = Calls()
+        self._driver = driver
+        self._node = node
+        self._patience = patience
+        self._companions = tuple(companions)
+
+    def handlers(self) -> tuple[Handler, ...]:
+        """Both calls, in both versions; v1beta1 does not know share ids."""
+        return (
+            services.unary(services.PREPARE, self._prepare_call(share_ids=True)),
+            services.unary(services.PREPARE_BETA, self._prepare_call(share_ids=False)),
+            services.unary(services.UNPREPARE, self._unprepare_call),
+            services.unary(services.UNPREPARE_BETA, self._unprepare_call),
+        )
+
+    def _prepare_call(
+        self, *, share_ids: bool
+    ) -> Callable[[dra.NodePrepareResourcesRequest], Awaitable[dra.NodePrepareResourcesResponse]]:
+        async def one(claim: ClaimRef) -> dra.NodePrepareResourceResponse:
+            pods: list[PodRef] = []
+            prepared, why = await self._attempt(_PREPARE, self._prepare(claim, pods), claim, pods)
+            if prepared is None:
+                return dra.NodePrepareResourceResponse(error=why)
+            devices = _devices(prepared, self._driver.pool, share_ids=share_ids)
+            return dra.NodePrepareResourceResponse(devices=devices)
+
+        async def all_of(
+            request: dra.NodePrepareResourcesRequest,
+        ) -> dra.NodePrepareResourcesResponse:
+            answers = await self._side_by_side(request.claims, one)
+            return dra.NodePrepareResourcesResponse(claims=answers)
+
+        return all_of
+
+    async def _unprepare_call(
+        self, request: dra.NodeUnprepareResourcesRequest
+    ) -> dra.NodeUnprepareResourcesResponse:
+        async def one(claim: ClaimRef) -> dra.NodeUnprepareResourceResponse:
+            entry = self._node.claims().get(claim.uid)
+            pods = () if entry is None else entry.pods
+            _, why = await self._attempt(_RELEASE, self._release(claim.uid), claim, pods)
+            return dra.NodeUnprepareResourceResponse(error=why)
+
+        answers = await self._side_by_side(request.claims, one)
+        return dra.NodeUnprepareResourcesResponse(claims=answers)
+
+    async def _side_by_side(
+        self, claims: Iterable[dra.Claim], one: Callable[[ClaimRef], Coroutine[object, object, R]]
+    ) -> Mapping[str, R]:
+        """Exactly one answer for every uid that was asked for.
+
+        A caller that is gone cancels what has not come to the agent yet, and nothing else.
+        """
+        asked = {
+            claim.uid: ClaimRef(uid=claim.uid, namespace=claim.namespace, name=claim.name)
+            for claim in claims
+        }
+        with self.calls.one():
+            async with asyncio.TaskGroup() as group:
+                tasks = {uid: group.create_task(one(claim)) for uid, claim in asked.items()}
+        return {uid: task.result() for uid, task in tasks.items()}
+
+    async def _prepare(self, claim: ClaimRef, pods: list[PodRef]) -> Prepared:
+        check_ref(claim)
+        tree: Json | None = None
+        prepared = await self._node.prepared(claim)
+        if prepared is None:
+            tree = await fetch(self._node, claim, self._patience)
+            allocation = allocation_of(tree, claim, self._driver, self._node.view())
+            pods.extend(allocation.pods)
+            prepared = await self._node.prepare(allocation)
+        if prepared.claim != claim:
+            raise ClaimMismatch(
+                f"claim {claim.name}: uid {claim.uid} was prepared for claim "
+                f"{prepared.claim.namespace}/{prepared.claim.name}",
+                claim=claim.uid,
+            )
+        for companion in self._companions:
+            prepared = await companion.prepared(prepared, tree)
+        return prepared
+
+    async def _release(self, uid: str) -> None:
+        if not is_uid(uid):
+            return  # nothing was ever prepared for it
+        await self._node.release(uid)
+        for companion in self._companions:
+            await companion.released(uid)
+
+    async def _attempt(
+        self, kind: _Kind, work: Awaitable[R], claim: ClaimRef, pods: Iterable[PodRef]
+    ) -> tuple[R | None, str]:
+        """What came of *work*, or why nothing did, in words for users."""
+        begun = self._node.clock.monotonic()
+        outcome, why = "ok", ""
+        result: R | None = None
+        try:
+            async with asyncio.timeout(self._patience.answer_s):
+                result = await work
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other claims go on
+            outcome, why = self._in_words(error, kind, claim)
+            self._node.tell(kind.failing, why, claim=claim, pod=next(iter(pods), None))
+        took_s = self._node.clock.monotonic() - begun
+        self._node.meter.observe(kind.metric, took_s, (self._driver.vendor, outcome))
+        fields = {"claim": claim.uid, "driver": self._driver.name, "took_ms": round(took_s * 1000)}
+        if why:
+            log.warning("claim not %s", kind.done, extra={**fields, "reason": why})
+        else:
+            log.info("claim %s", kind.done, extra=fields)
+        return result, why
+
+    def _in_words(self, error: Exception, kind: _Kind, claim: ClaimRef) -> tuple[str, str]:
+        """The code and the text of *error*."""
+        if isinstance(error, TimeoutError):
+            error = PrepareFailed(
+                f"claim {claim.name} could not be {kind.done} in {self._patience.answer_s:g} s",
+                claim=claim.uid,
+                remedy=ASKED_AGAIN,
+            )
+        if isinstance(error, AccelkitError):
+            return error.code, shown(error, TEXT_LIMIT)
+        return "error", logged(error)
+
+
+def _devices(prepared: Prepared, pool: str, *, share_ids: bool) -> Iterator[dra.Device]:
+    for answer in prepared.answers:
+        yield dra.Device(
+            request_names=_base_names(answer),
+            pool_name=pool,
+            device_name=answer.device.name,
+            cdi_device_ids=answer.cdi_ids,
+            share_id=answer.share if share_ids else None,
+        )
+
+
+def _base_names(answer: Answer) -> list[str]:
+    """Requests as containers name them, without subrequests; none: every request."""
+    return list(dict.fromkeys(name.partition("/")[0] for name in answer.requests if name))
