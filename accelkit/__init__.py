@@ -4,14 +4,15 @@ from importlib import import_module
 
 _MODULES = {
     "allocation": "ContainerEdits Edits Finding Grant Granted Hook Mount Sample Setting",
-    "errors": "AccelkitError AccessDenied ConfigError DriverNotReady LibraryMissing "
-    "MissingParts ModelError NotThere SourceError SourceTimeout StartOver",
+    "errors": "AccelkitError AccessDenied ConfigError ConfigRefused DriverNotReady IllegalSet "
+    "LibraryMissing MissingParts ModeBusy ModelError NeedsReset NotThere PartitionError "
+    "PartitionInUse PlaceOccupied SourceError SourceTimeout StartOver UnsatisfiableLayout",
     "hooks": "hookimpl",
     "host": "Finished Host Stat",
     "model": "Condition Device DeviceId DeviceNode Event Evidence Group Holder Holding Link "
     "Locality Mode Placement Profile Unreadable",
     "pci": "PciFunction char_major cpu_nodes numa_of pci_functions pcie_root quantity",
-    "policy": "Sharing",
+    "policy": "Divide Sharing Timeslice",
     "tables": "FunctionTable",
     "values": "Enforcement FrozenMap GroupRule HolderKind LinkKind Scope Severity Version "
     "dns_label",

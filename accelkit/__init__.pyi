@@ -13,14 +13,22 @@ from accelkit.core.errors import (
     AccelkitError as AccelkitError,
     AccessDenied as AccessDenied,
     ConfigError as ConfigError,
+    ConfigRefused as ConfigRefused,
     DriverNotReady as DriverNotReady,
+    IllegalSet as IllegalSet,
     LibraryMissing as LibraryMissing,
     MissingParts as MissingParts,
+    ModeBusy as ModeBusy,
     ModelError as ModelError,
+    NeedsReset as NeedsReset,
     NotThere as NotThere,
+    PartitionError as PartitionError,
+    PartitionInUse as PartitionInUse,
+    PlaceOccupied as PlaceOccupied,
     SourceError as SourceError,
     SourceTimeout as SourceTimeout,
     StartOver as StartOver,
+    UnsatisfiableLayout as UnsatisfiableLayout,
 )
 from accelkit.core.hooks import (
     hookimpl as hookimpl,
@@ -57,7 +65,9 @@ from accelkit.core.pci import (
     quantity as quantity,
 )
 from accelkit.core.policy import (
+    Divide as Divide,
     Sharing as Sharing,
+    Timeslice as Timeslice,
 )
 from accelkit.core.tables import (
     FunctionTable as FunctionTable,

@@ -108,7 +108,7 @@ class MachineHost:
 
     def run(self, argv: Sequence[str], timeout_s: float) -> Finished:  # noqa: ARG002 - they answer at once
         for machine in machines(self._shared.record().parts):
-            if argv and (program := machine.commands().get(argv[0])):
+            if argv and (program := machine.commands().get(self._prefix + argv[0])):
                 return program(RunningPart(self._shared, machine), tuple(argv))
         raise NotThere(f"{' '.join(argv[:1])}: the simulated machine has no such program")
 

@@ -123,7 +123,7 @@ def discover_all(
         for function in functions.values():
             yield not_ready(function, str(error), error.remedy)
         return
-    place = partial(_as_devices, vendor, host, functions)
+    place = partial(as_devices, vendor, host, functions)
     jobs = {
         index: partial(_read_one, nvml, driver, index, place) for index in range(count_gpus(nvml))
     }
@@ -200,14 +200,19 @@ def _read_one(
         raise failed from error
 
 
-def _as_devices(
+def as_devices(
     vendor: Vendor, host: Host, functions: Mapping[str, PciFunction], nvml: Nvml, gpu: Gpu
 ) -> list[Device]:
+    """The whole GPU and its partitions."""
     fabric = read_fabric(nvml, gpu.handle)
     if fabric is not None and fabric.clique is not None:
         gpu.facts["fabricClique"] = fabric.clique
     can = gpu.mig is not None and gpu.memory is not None
     cut = mig.read_cut(nvml, gpu.handle, gpu.memory or 0) if can else mig.Cut()
     whole = devices.gpu_device(vendor, host, gpu, cut, functions.get(gpu.address))
-    found = mig.read_instances(nvml, gpu.handle, cut) if gpu.mig else ()
-    return [whole, *devices.instance_devices(vendor, host, whole, gpu, found)]
+
+    def parts() -> list[Device]:
+        found = mig.read_instances(nvml, gpu.handle, cut)
+        return list(devices.instance_devices(vendor, host, whole, gpu, found))
+
+    return [whole, *(mig.steady(parts) if gpu.mig else [])]

@@ -20,6 +20,7 @@ from accelkit import (
     NotThere,
 )
 from accelkit.vendors.nvidia import facts
+from accelkit.vendors.nvidia.programs import PROGRAM_FOLDERS
 
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 
@@ -43,16 +44,6 @@ LIBRARY_FOLDERS = (
 """Where distributions put the driver's libraries, commonest first."""
 LOADER = "/etc/ld.so.conf.d"
 """Files with further folders, one a line (ldconfig(8))."""
-PROGRAM_FOLDERS = (
-    "/usr/bin",
-    "/bin",
-    "/usr/sbin",
-    "/usr/local/bin",
-    "/usr/local/nvidia/bin",
-    "/home/kubernetes/bin/nvidia/bin",
-    "/opt/nvidia/bin",
-    "/run/current-system/sw/bin",
-)
 PROGRAMS = (
     "nvidia-smi",
     "nvidia-debugdump",

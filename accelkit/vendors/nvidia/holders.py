@@ -25,7 +25,7 @@ def read_holders(nvml: Nvml, devices: Iterable[Device]) -> Iterator[Holding]:
             continue
         try:
             handle = nvml.ask("nvmlDeviceGetHandleByUUID", device.handle)
-            pids = _pids(nvml, handle)
+            pids = pids_of(nvml, handle)
         except SourceError:
             continue
         for pid in sorted(pids):
@@ -36,7 +36,8 @@ def read_holders(nvml: Nvml, devices: Iterable[Device]) -> Iterator[Holding]:
             )
 
 
-def _pids(nvml: Nvml, handle: Handle) -> set[int]:
+def pids_of(nvml: Nvml, handle: Handle) -> set[int]:
+    """Processes on a GPU or a MIG device."""
     found: set[int] = set()
     for newest, older in _LISTS:
         processes = nvml.maybe(newest, handle)

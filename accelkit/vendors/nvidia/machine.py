@@ -1,8 +1,10 @@
 """The simulated NVIDIA machine: its files and what can happen to it. Not here: its library."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import ClassVar
 
+from accelkit import Finished
 from accelkit.testing.machines import (
     Entry,
     File,
@@ -16,7 +18,7 @@ from accelkit.testing.machines import (
     State,
 )
 from accelkit.testing.sysfs import pci_function
-from accelkit.vendors.nvidia import facts, instances, states, strangers
+from accelkit.vendors.nvidia import facts, instances, states, strangers, tools
 from accelkit.vendors.nvidia.board import TOPOLOGY, Board
 from accelkit.vendors.nvidia.products import PRODUCTS
 from accelkit.vendors.nvidia.simulated import library
@@ -26,7 +28,7 @@ _FOLDER = "/usr/lib/x86_64-linux-gnu"
 _GPU_MAJOR, _UVM_MAJOR, _CAPS_MAJOR = 195, 510, 237
 """195: Linux, Documentation/admin-guide/devices.txt; the others are given at run time."""
 _LIBRARIES = ("libcuda", "libnvidia-ml", "libnvidia-ptxjitcompiler", "libnvidia-nvvm")
-_PROGRAMS = ("nvidia-smi", "nvidia-debugdump", "nvidia-persistenced", "nvidia-cuda-mps-control")
+_PROGRAMS = ("nvidia-debugdump", "nvidia-persistenced", "nvidia-cuda-mps-control", *tools.TOOLS)
 
 
 _VERBS = {**states.VERBS, **strangers.VERBS}
@@ -54,6 +56,11 @@ class NvidiaMachine(Machine):
     def driver_version(self) -> str:
         return self.part.options.get("driver", DRIVER_VERSION)
 
+    @property
+    def driver_root(self) -> str:
+        """Empty: that of the host."""
+        return self.part.options.get("driverRoot", "").rstrip("/")
+
     def units(self) -> tuple[str, ...]:
         return tuple(f"gpu-{self.part.first + i}" for i in range(self.part.count))
 
@@ -80,7 +87,7 @@ class NvidiaMachine(Machine):
             )
 
     def _driver_files(self) -> Iterator[Entry]:
-        root = self.part.options.get("driverRoot", "").rstrip("/")
+        root = self.driver_root
         for stem in _LIBRARIES:
             file = f"{root}{_FOLDER}/{stem}.so.{self.driver_version}"
             yield File(path=file, content=f"{stem}\n")
@@ -135,12 +142,21 @@ class NvidiaMachine(Machine):
         folder = f"/proc/driver/nvidia/capabilities/gpu{minor}/mig"
         for instance in instances.instances(state, unit):
             gi = instance["gi"]
-            yield from _capability(f"{folder}/gi{gi}/access", _cap(minor, gi))
-            for ci in (compute["ci"] for compute in instance["computes"]):
-                yield from _capability(f"{folder}/gi{gi}/ci{ci}/access", _cap(minor, gi) + 1 + ci)
+            rights = {f"{folder}/gi{gi}/access": _cap(minor, gi)} | {
+                f"{folder}/gi{gi}/ci{compute['ci']}/access": _cap(minor, gi) + 1 + compute["ci"]
+                for compute in instance["computes"]
+            }
+            for right, number in rights.items():
+                yield from _capability(right, number, node=tools.has_node(state, right))
 
     def libraries(self, live: Live) -> Mapping[str, Mapping[str, Function]]:
         return {facts.LIBRARY: library(self.board, live, self.units(), self.driver_version)}
+
+    def commands(self) -> Mapping[str, Callable[[Live, tuple[str, ...]], Finished]]:
+        return {
+            f"{self.driver_root}/usr/bin/{name}": partial(tool, self)
+            for name, tool in tools.TOOLS.items()
+        }
 
     def unloaded(self, state: State) -> Mapping[str, str]:
         if states.of(state, self.vendor).get("uninstalled"):
@@ -162,8 +178,8 @@ def _cap(minor: int, gi: int) -> int:
     return 3 + (minor * 15 + gi) * (1 + instances.MOST_COMPUTES)
 
 
-def _capability(path: str, minor: int) -> Iterator[Entry]:
+def _capability(path: str, minor: int, *, node: bool) -> Iterator[Entry]:
     yield File(path=path, content=f"DeviceFileMinor: {minor}\nDeviceFileMode: 292\n", mode=0o444)
-    yield Node(
-        path=f"/dev/nvidia-caps/nvidia-cap{minor}", major=_CAPS_MAJOR, minor=minor, mode=0o444
-    )
+    if node:
+        path = f"/dev/nvidia-caps/nvidia-cap{minor}"
+        yield Node(path=path, major=_CAPS_MAJOR, minor=minor, mode=0o444)

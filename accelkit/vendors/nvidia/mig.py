@@ -2,14 +2,15 @@
 
 import ctypes
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import ceil
+from typing import TypeVar
 
 import attrs
 
-from accelkit import FrozenMap, Profile
+from accelkit import FrozenMap, NotThere, Profile
 from accelkit.vendors.nvidia import facts
-from accelkit.vendors.nvidia.nvml import Answer, Handle, Nvml, Rubbish
+from accelkit.vendors.nvidia.nvml import Answer, Handle, Nvml, NvmlError, Rubbish
 from accelkit.vendors.nvidia.reading import number, text
 
 MIG, WHOLE = "mig", "whole"
@@ -22,7 +23,10 @@ _EXTRA = {7: "+me", 8: "+me", 0xA: "+gfx", 0xB: "+gfx", 0xC: "+gfx", 0xD: "-me",
     0x11: "+gfx",
 }  # nvml.h, NVML_GPU_INSTANCE_PROFILE_*
 _NAME = re.compile(r"(?:MIG )?(\d+g\.\d+gb(?:[+-][a-z.]+)?)")
-_MOST_SLOTS = 64
+MOST_SLOTS = 64
+_LOOKS = 3
+
+T = TypeVar("T")
 _ENGINES = {
     "multiprocessors": ("sm", "multiprocessorCount"),
     "copyEngines": ("ce", "copyEngineCount"),
@@ -47,6 +51,10 @@ class Cut:
     def named(self, profile: str) -> Profile:
         return next(p for p in self.profiles if p.name == profile)
 
+    def number(self, profile: str) -> int | None:
+        """The driver's id of a profile; None: this GPU has none of that name."""
+        return next((number for number, name in self.ids.items() if name == profile), None)
+
 
 @attrs.frozen(kw_only=True)
 class Instance:
@@ -59,6 +67,8 @@ class Instance:
     start: int
     uuid: str | None
     """Of the MIG device that is the whole instance; None: nothing can run on all of it."""
+    parts: int
+    """Compute instances."""
 
 
 def read_cut(nvml: Nvml, handle: Handle, memory: int) -> Cut:
@@ -115,7 +125,7 @@ def _computed(index: int, info: Answer, memory: int) -> str:
     """The name where the driver gives none: eighths of the memory, in whole gigabytes."""
     share = (number(info.memorySizeMB, "a profile's memory", 1 << 30) << 20) / memory
     gigabytes = round(ceil(share * 8) / 8 * ceil(memory / (1 << 30)))
-    return f"{number(info.sliceCount, 'slices', _MOST_SLOTS)}g.{gigabytes}gb{_EXTRA.get(index, '')}"
+    return f"{number(info.sliceCount, 'slices', MOST_SLOTS)}g.{gigabytes}gb{_EXTRA.get(index, '')}"
 
 
 def slug(name: str) -> str:
@@ -134,7 +144,7 @@ def _profile(name: str, info: Answer, starts: tuple[int, ...], size: int) -> Pro
         slug=slug(name),
         size=size,
         starts=starts,
-        limit=number(info.instanceCount, "a profile's limit", _MOST_SLOTS),
+        limit=number(info.instanceCount, "a profile's limit", MOST_SLOTS),
         mode=MIG,
         capacity=FrozenMap(
             {
@@ -151,16 +161,32 @@ def _placements(nvml: Nvml, handle: Handle, profile: int) -> tuple[tuple[int, ..
     function, count = "nvmlDeviceGetGpuInstancePossiblePlacements", ctypes.c_uint(0)
     if nvml.maybe(function, handle, profile, None, ctypes.byref(count)) is None:
         return (), 0
-    most = number(count.value, "the number of placements", _MOST_SLOTS)
+    most = number(count.value, "the number of placements", MOST_SLOTS)
     places = nvml.array("c_nvmlGpuInstancePlacement_t", most)
     nvml.ask(function, handle, profile, places, ctypes.byref(count))
     sizes = {place.size for place in places[: min(most, count.value)]}
     starts = {place.start for place in places[: min(most, count.value)]}
     if not starts:
         return (), 0
-    if len(sizes) != 1 or max(starts) + max(sizes) > _MOST_SLOTS or min(sizes) < 1:
+    if len(sizes) != 1 or max(starts) + max(sizes) > MOST_SLOTS or min(sizes) < 1:
         raise Rubbish(f"profile {profile} has sizes {sizes} at {starts}")
     return tuple(sorted(starts)), sizes.pop()
+
+
+def steady(read: Callable[[], T]) -> T:
+    """What *read* answers, asked again where its answers do not fit together.
+
+    A GPU may be cut by somebody else, or by another thread, between any two calls.
+    """
+    for _ in range(_LOOKS - 1):
+        try:
+            return read()
+        except (Rubbish, NotThere):
+            continue
+        except NvmlError as error:
+            if error.value not in facts.ABSENT:
+                raise
+    return read()
 
 
 def read_instances(nvml: Nvml, handle: Handle, cut: Cut) -> tuple[Instance, ...]:
@@ -173,7 +199,7 @@ def read_instances(nvml: Nvml, handle: Handle, cut: Cut) -> tuple[Instance, ...]
     found = [
         _instance(info, cut, [d for d in computing if d[0] == info.id])
         for profile in cut.ids
-        for info in _gpu_instances(nvml, handle, profile, cut)
+        for info in gpu_instances(nvml, handle, profile, cut)
     ]
     if nameless := {gi for gi, *_ in computing} - {instance.gi for instance in found}:
         raise Rubbish(f"instances {sorted(nameless)} have no known profile")
@@ -186,24 +212,30 @@ def read_instances(nvml: Nvml, handle: Handle, cut: Cut) -> tuple[Instance, ...]
     return tuple(sorted(found, key=lambda i: i.start))
 
 
-def _gpu_instances(nvml: Nvml, handle: Handle, profile: int, cut: Cut) -> Iterator[Answer]:
-    most = cut.named(cut.ids[profile]).limit or _MOST_SLOTS
+def gpu_instances(nvml: Nvml, handle: Handle, profile: int, cut: Cut) -> Iterator[Answer]:
+    """Infos of the instances that have the profile with the driver's id *profile*."""
+    most = cut.named(cut.ids[profile]).limit or MOST_SLOTS
     handles, count = nvml.array("c_nvmlGpuInstance_t", most), ctypes.c_uint(most)
     nvml.ask("nvmlDeviceGetGpuInstances", handle, profile, handles, ctypes.byref(count))
     for instance in handles[: number(count.value, "the number of instances", most)]:
         yield nvml.ask("nvmlGpuInstanceGetInfo", instance)
 
 
+def mig_handles(nvml: Nvml, handle: Handle) -> Iterator[tuple[int, Handle]]:
+    """The MIG devices of a GPU, each with the GPU instance that it is a part of."""
+    most = nvml.maybe("nvmlDeviceGetMaxMigDeviceCount", handle) or 0
+    for index in range(number(most, "the number of MIG devices", MOST_SLOTS)):
+        device = nvml.maybe("nvmlDeviceGetMigDeviceHandleByIndex", handle, index)
+        if device is not None:  # there are holes
+            yield nvml.ask("nvmlDeviceGetGpuInstanceId", device), device
+
+
 def _mig_devices(nvml: Nvml, handle: Handle) -> Iterator[tuple[int, int, str, bool]]:
     """GPU instance, compute instance, UUID, and whether it is all of the GPU instance."""
-    most = nvml.maybe("nvmlDeviceGetMaxMigDeviceCount", handle) or 0
-    for index in range(number(most, "the number of MIG devices", _MOST_SLOTS)):
-        device = nvml.maybe("nvmlDeviceGetMigDeviceHandleByIndex", handle, index)
-        if device is None:  # a hole
-            continue
+    for gi, device in mig_handles(nvml, handle):
         sizes = nvml.maybe("nvmlDeviceGetAttributes", device)
         yield (
-            nvml.ask("nvmlDeviceGetGpuInstanceId", device),
+            gi,
             nvml.ask("nvmlDeviceGetComputeInstanceId", device),
             text(nvml.ask("nvmlDeviceGetUUID", device), "the UUID of a MIG device"),
             sizes is None or sizes.computeInstanceSliceCount == sizes.gpuInstanceSliceCount,
@@ -222,6 +254,7 @@ def _instance(info: Answer, cut: Cut, computing: list[tuple[int, int, str, bool]
         profile=profile,
         start=start,
         uuid=whole[2] if whole else None,
+        parts=len(computing),
     )
 
 

@@ -1,8 +1,11 @@
 """Device files of GPUs and MIG instances. Not here: driver files, and who gets them."""
 
+import contextlib
 import re
+from collections.abc import Sequence
 
 from accelkit import DeviceNode, Host, PciFunction, SourceError
+from accelkit.vendors.nvidia.programs import MODPROBE, run_program
 
 CONTROL = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 """Without these no CUDA program starts."""
@@ -11,6 +14,7 @@ OPTIONAL = ("/dev/nvidia-uvm-tools", "/dev/nvidia-modeset")
 CAPABILITIES = "/proc/driver/nvidia/capabilities"
 """Files of the kernel module, one for each right that a process can have."""
 
+_MODPROBE_S = 5.0
 _MINOR = re.compile(r"^DeviceFileMinor:\s*(\d+)$", re.MULTILINE)
 
 
@@ -42,9 +46,31 @@ def instance_nodes(host: Host, minor: int, gi: int, ci: int | None) -> list[Devi
     Source:
         NVIDIA MIG user guide, "Device Nodes": the numbers behind DeviceFileMinor.
     """
+    files = _rights(minor, gi, ci)
+    return [DeviceNode(path=_node(host, file)) for file in files]
+
+
+def make_instance_nodes(
+    host: Host, roots: Sequence[str], minor: int, gi: int, ci: int | None
+) -> None:
+    """Make those device files that the driver has not made; its own program knows how.
+
+    Source:
+        nvidia-modprobe --help, option -f; NVIDIA MIG user guide, "Device Nodes".
+    """
+    for file in _rights(minor, gi, ci):
+        if not host.exists(_node(host, file)):
+            with contextlib.suppress(SourceError):  # whoever needs the file says that it is missing
+                run_program(host, roots, [MODPROBE, "-f", file], _MODPROBE_S)
+
+
+def _rights(minor: int, gi: int, ci: int | None) -> list[str]:
     folder = f"{CAPABILITIES}/gpu{minor}/mig/gi{gi}"
-    files = [f"{folder}/access"] if ci is None else [f"{folder}/access", f"{folder}/ci{ci}/access"]
-    return [DeviceNode(path=f"/dev/nvidia-caps/nvidia-cap{_minor(host, file)}") for file in files]
+    return [f"{folder}/access"] if ci is None else [f"{folder}/access", f"{folder}/ci{ci}/access"]
+
+
+def _node(host: Host, right: str) -> str:
+    return f"/dev/nvidia-caps/nvidia-cap{_minor(host, right)}"
 
 
 def _minor(host: Host, path: str) -> int:

@@ -110,7 +110,7 @@ def read_gpu(nvml: Nvml, handle: Handle, driver: Driver) -> Gpu:
     uuid = read_uuid(nvml, handle)
     product = text(nvml.ask("nvmlDeviceGetName", handle), "the name")
     mig = nvml.maybe("nvmlDeviceGetMigMode", handle)
-    memory = _memory(nvml, handle)
+    memory = read_memory(nvml, handle)
     return Gpu(
         handle=handle,
         uuid=uuid,
@@ -127,7 +127,15 @@ def read_gpu(nvml: Nvml, handle: Handle, driver: Driver) -> Gpu:
             **_named(nvml, handle),
         },
         mig=None if mig is None else mig[0] == 1,
-        live=mig is not None and read_field(nvml, handle, facts.RESETLESS_MIG) == 1,
+        live=mig is not None and can_change_mode(nvml, handle),
+    )
+
+
+def can_change_mode(nvml: Nvml, handle: Handle) -> bool:
+    """Whether its MIG mode can be set as it runs: without a reset, and not by the hypervisor."""
+    return (
+        read_field(nvml, handle, facts.RESETLESS_MIG) == 1
+        and nvml.maybe("nvmlDeviceGetVirtualizationMode", handle) != facts.VGPU_GUEST
     )
 
 
@@ -159,7 +167,8 @@ def read_field(nvml: Nvml, handle: Handle, field: int) -> int | None:
     return int(values[0].value.uiVal)
 
 
-def _memory(nvml: Nvml, handle: Handle) -> int | None:
+def read_memory(nvml: Nvml, handle: Handle) -> int | None:
+    """Bytes; None: it is the host's."""
     # The first version counts what the driver reserves as the GPU's, as data sheets do.
     memory = nvml.maybe("nvmlDeviceGetMemoryInfo", handle)
     if memory is None:

@@ -19,6 +19,8 @@ MOST_EVENTS = 64
 NONE, GPU_RESET, NODE_REBOOT = 0, 1, 2
 """Recovery actions. Source: nvml.h, nvmlDeviceGpuRecoveryAction_t."""
 
+_AILMENTS = ("loaded", "mismatch", "uninstalled", "nodes", "caps")
+"""Fields that say what is wrong with the driver."""
 _CUT = frozenset({"mig", "pending", "instances", "made", "lag"})
 """Fields that say how a GPU is cut, not how it is."""
 
@@ -151,7 +153,9 @@ def _event(machine: "NvidiaMachine", state: State, args: tuple[str, ...]) -> Sta
 def _mend(machine: "NvidiaMachine", state: State, args: tuple[str, ...]) -> State:
     """Load, or install: whatever was wrong with the driver."""
     del machine, args
-    return changed(state, VENDOR, loaded=None, mismatch=None, uninstalled=None, nodes=None)
+    return changed(
+        state, VENDOR, loaded=None, mismatch=None, uninstalled=None, nodes=None, caps=None
+    )
 
 
 def _flag(name: str, value: Json) -> Step:
@@ -196,5 +200,6 @@ VERBS: Mapping[str, tuple[str, Step]] = {
     "mismatch": ("mismatch", _flag("mismatch", value=True)),
     "uninstall": ("uninstall", _flag("uninstalled", value=True)),
     "no-nodes": ("no-nodes", _flag("nodes", value=False)),
+    "no-caps": ("no-caps", _flag("caps", value=False)),
 }
 """Usage and step by verb."""

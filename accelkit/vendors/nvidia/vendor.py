@@ -19,8 +19,10 @@ from accelkit import (
     Host,
     LibraryMissing,
     Link,
+    PartitionError,
     PciFunction,
     PciMatch,
+    Placement,
     Signal,
     Signals,
     SupportsDiagnosis,
@@ -28,17 +30,30 @@ from accelkit import (
     SupportsHealth,
     SupportsHolders,
     SupportsLinks,
+    SupportsPartitioning,
     SupportsSignals,
     Unreadable,
     Vendor,
     Version,
     pci_functions,
 )
-from accelkit.vendors.nvidia import diagnosis, discovery, edits, facts, health, holders, links, xid
+from accelkit.vendors.nvidia import (
+    carving,
+    diagnosis,
+    discovery,
+    edits,
+    facts,
+    health,
+    holders,
+    links,
+    modes,
+    nodes,
+    xid,
+)
 from accelkit.vendors.nvidia.listening import Ear
-from accelkit.vendors.nvidia.nvml import Nvml
+from accelkit.vendors.nvidia.nvml import Nvml, NvmlError
 from accelkit.vendors.nvidia.patience import Patience
-from accelkit.vendors.nvidia.reading import read_driver
+from accelkit.vendors.nvidia.reading import read_driver, read_gpu
 
 _MOST_SESSIONS = 8
 """Doors to one host that are used side by side; more come from doors made for a single call."""
@@ -62,6 +77,7 @@ class Nvidia(
     SupportsLinks,
     SupportsHolders,
     SupportsDiagnosis,
+    SupportsPartitioning,
 ):
     """GPUs and MIG instances, through NVML."""
 
@@ -149,6 +165,20 @@ class Nvidia(
     def edits(self, host: Host, grant: Grant) -> Edits:
         return edits.make_edits(host, grant, self._chosen.driver_root)
 
+    def create(self, host: Host, parent: Device, placement: Placement) -> Device:
+        nvml = self.nvml(host)
+        card = carving.card_of(nvml, parent)
+        return carving.create(card, placement, lambda: self._made(host, card, placement))
+
+    def destroy(self, host: Host, partition: Device) -> None:
+        if partition.placement is None:
+            raise PartitionError(f"{partition.id} is no partition", device=str(partition.id))
+        if (card := self._there(host, partition)) is not None:
+            carving.destroy(card, partition.placement)
+
+    def set_mode(self, host: Host, device: Device, mode: str) -> None:
+        modes.set_mode(self.nvml(host), device, mode)
+
     def software(self, host: Host) -> Mapping[str, str]:
         try:
             driver = read_driver(self.nvml(host))
@@ -162,6 +192,37 @@ class Nvidia(
         while self._sessions:
             _, nvml = self._sessions.popitem()
             nvml.drop()
+
+    def _there(self, host: Host, device: Device) -> carving.Card | None:
+        """The GPU of *device*; None: it is gone, or its driver is, and all that was set with it."""
+        try:
+            return carving.card_of(self.nvml(host), device)
+        except DriverNotReady:
+            return None
+        except LibraryMissing:
+            if edits.loaded_version(host) is None:
+                return None
+            raise
+        except NvmlError as error:
+            if error.value in {facts.NOT_FOUND, facts.GPU_IS_LOST}:
+                return None
+            raise
+
+    def _made(self, host: Host, card: carving.Card, placement: Placement) -> Device:
+        """The partition at *placement*, as *discover* yields it."""
+        nvml = card.nvml
+        gpu = read_gpu(nvml, card.handle, read_driver(nvml))
+        if (there := card.at(placement)) is not None:
+            roots = edits.driver_roots(self._chosen.driver_root)
+            nodes.make_instance_nodes(host, roots, gpu.minor, there.gi, there.ci)
+        functions = {f.address: f for f in self._functions(host)}
+        for device in discovery.as_devices(self, host, functions, nvml, gpu):
+            if device.placement == placement:
+                return device
+        raise PartitionError(
+            f"{card.name}: {placement.profile} at slot {placement.start} is gone again",
+            device=card.name,
+        )
 
     def _functions(self, host: Host) -> tuple[PciFunction, ...]:
         return pci_functions(host, self.hardware)

@@ -4,7 +4,7 @@ from accelkit import LinkKind, Signal
 from accelkit.agent.signals import matching
 from accelkit.core.model import Snapshot
 from accelkit.core.reading import read_inventory
-from accelkit.core.vendor import abilities
+from accelkit.core.vendor import ABILITIES, abilities
 from accelkit.vendors.nvidia import accelkit_vendors
 from accelkit.vendors.nvidia.products import PRODUCTS
 from accelkit.vendors.nvidia.vendor import Nvidia
@@ -13,7 +13,7 @@ from tests.vendors.nvidia.bench import Make
 
 def test_plugin_brings_the_vendor_with_its_abilities() -> None:
     assert accelkit_vendors() == [Nvidia]
-    assert abilities(Nvidia) == ("diagnosis", "events", "health", "holders", "links", "signals")
+    assert set(abilities(Nvidia)) == ABILITIES.keys() - {"groups", "telemetry", "preparation"}
 
 
 def test_driver_that_is_loaded_is_seen_in_the_files_that_are_watched(bench: Make) -> None:

@@ -1,0 +1,427 @@
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from accelkit import (
+    AccelkitError,
+    Device,
+    DriverNotReady,
+    PartitionError,
+    PartitionInUse,
+    Placement,
+    PlaceOccupied,
+    SourceError,
+)
+from accelkit.core.model import contradictions
+from accelkit.testing.faults import Fault
+from accelkit.testing.machine_host import MachineHost
+from accelkit.testing.simulate import set_faults
+from accelkit.vendors.nvidia import carving
+from accelkit.vendors.nvidia.vendor import Nvidia, NvidiaOptions
+from tests.vendors.nvidia.bench import Bench, Make
+
+MAKE = "nvmlDeviceCreateGpuInstanceWithPlacement"
+COMPLETE = "nvmlGpuInstanceCreateComputeInstance"
+UNMAKE = "nvmlGpuInstanceDestroy"
+SMALL = Placement(profile="1g.10gb", start=2, size=1)
+LARGE = Placement(profile="3g.40gb", start=4, size=4)
+
+
+@pytest.fixture
+def cut(bench: Make) -> Bench:
+    """A GPU in MIG mode."""
+    made = bench("h100", 1)
+    made.do("mig gpu-0 on")
+    return made
+
+
+def whole(bench: Bench) -> Device:
+    return next(d for d in bench.devices() if d.parent is None)
+
+
+def parts(bench: Bench) -> list[Device]:
+    return [d for d in bench.devices() if d.parent is not None]
+
+
+def create(bench: Bench, placement: Placement) -> Device:
+    return bench.vendor.create(bench.host, whole(bench), placement)
+
+
+def destroy(bench: Bench, device: Device) -> None:
+    bench.vendor.destroy(bench.host, device)
+
+
+def test_created_partition_is_the_one_that_discovery_finds(cut: Bench) -> None:
+    made = create(cut, SMALL)
+
+    assert parts(cut) == [made]
+    assert made.usable
+    assert made.handle is not None
+    assert contradictions(cut.devices(), (), ()) == ()
+
+
+def test_partition_can_be_given_to_a_container_at_once(cut: Bench) -> None:
+    made = create(cut, SMALL)
+    paths = [n.path for n in made.nodes if "nvidia-caps" in n.path]
+
+    assert len(paths) == 2
+    assert all(cut.host.exists(path) for path in paths)
+
+
+def test_partition_that_is_there_is_answered_and_not_made_anew(cut: Bench) -> None:
+    made = create(cut, SMALL)
+    cut.fail(MAKE, "error 999")
+
+    assert create(cut, SMALL) == made
+
+
+def test_several_partitions_lie_side_by_side(cut: Bench) -> None:
+    made = [create(cut, SMALL), create(cut, LARGE)]
+
+    assert parts(cut) == sorted(made, key=lambda d: d.id)
+
+
+def test_place_that_another_partition_overlaps_is_occupied_by_it(cut: Bench) -> None:
+    cut.do("create-mig gpu-0 2g.20gb 2")
+
+    with pytest.raises(PlaceOccupied, match=r"2g\.20gb at slot 2"):
+        create(cut, SMALL)
+    assert [p.profile for p in parts(cut)] == ["2g.20gb"]
+
+
+def test_place_that_others_took_between_the_look_and_the_call_is_occupied(cut: Bench) -> None:
+    parent = whole(cut)
+    set_faults(cut.directory, [Fault(call=MAKE, do="create-mig gpu-0 2g.20gb 2")])
+
+    with pytest.raises(PlaceOccupied, match=r"2g\.20gb at slot 2"):
+        cut.vendor.create(cut.host, parent, SMALL)
+    assert [p.profile for p in parts(cut)] == ["2g.20gb"]
+
+
+def test_partition_that_others_made_between_the_look_and_the_call_is_not_taken_away(
+    cut: Bench,
+) -> None:
+    parent = whole(cut)
+    set_faults(cut.directory, [Fault(call=MAKE, do="create-mig gpu-0 1g.10gb 2")])
+
+    with pytest.raises(PlaceOccupied):
+        cut.vendor.create(cut.host, parent, SMALL)
+    assert [p.placement for p in parts(cut)] == [SMALL]
+
+
+def test_place_that_is_cut_further_is_occupied(cut: Bench) -> None:
+    cut.do("create-mig gpu-0 3g.40gb 4 split")
+
+    with pytest.raises(PlaceOccupied, match="cut further, into 3"):
+        create(cut, LARGE)
+    assert [p.placement for p in parts(cut)] == [LARGE]
+
+
+def test_engines_that_another_partition_has_make_it_fail_without_a_second_try(cut: Bench) -> None:
+    cut.do("create-mig gpu-0 1g.10gb+me 0")
+
+    with pytest.raises(PartitionError, match="insufficient resources") as caught:
+        create(cut, Placement(profile="1g.10gb+me", start=2, size=1))
+    assert (caught.value.code, caught.value.retryable) == ("partition-failed", False)
+    assert len(parts(cut)) == 1
+
+
+@pytest.mark.parametrize(
+    "placement",
+    [
+        Placement(profile="1g.10gb", start=7, size=1),
+        Placement(profile="1g.10gb", start=0, size=2),
+        Placement(profile="9g.99gb", start=0, size=1),
+    ],
+)
+def test_place_that_the_gpu_does_not_have_is_refused(cut: Bench, placement: Placement) -> None:
+    with pytest.raises(PartitionError, match="is no place"):
+        create(cut, placement)
+
+
+@pytest.mark.parametrize("product", ["h100", "l4"])
+def test_gpu_that_is_not_in_mig_mode_is_not_cut(bench: Make, product: str) -> None:
+    with pytest.raises(PartitionError, match="not in mode mig"):
+        create(bench(product, 1), SMALL)
+
+
+def test_instance_that_was_only_begun_is_completed(cut: Bench) -> None:
+    """A process ended between the two halves."""
+    cut.do("create-mig gpu-0 1g.10gb 2 bare")
+
+    assert parts(cut)[0].usable is False
+    assert create(cut, SMALL).usable
+
+
+@pytest.mark.parametrize("code", [23, 999, 4, 19])
+def test_what_cannot_be_completed_is_undone(cut: Bench, code: int) -> None:
+    parent = whole(cut)
+    cut.fail(COMPLETE, f"error {code}")
+
+    with pytest.raises((PartitionError, SourceError)):
+        cut.vendor.create(cut.host, parent, SMALL)
+    assert parts(cut) == []
+
+
+def test_what_was_begun_before_and_cannot_be_completed_is_undone(cut: Bench) -> None:
+    cut.do("create-mig gpu-0 1g.10gb 2 bare")
+    cut.fail(COMPLETE, "error 23")
+
+    with pytest.raises(PartitionError, match="cannot be completed"):
+        create(cut, SMALL)
+    assert parts(cut) == []
+
+
+def test_what_cannot_be_read_back_is_undone(cut: Bench) -> None:
+    parent = whole(cut)
+    cut.fail("nvmlDeviceGetName", "error 999")
+
+    with pytest.raises(SourceError):
+        cut.vendor.create(cut.host, parent, SMALL)
+    set_faults(cut.directory, [])
+    assert parts(cut) == []
+
+
+def test_partition_of_others_stays_when_it_cannot_be_read_back(cut: Bench) -> None:
+    cut.do("create-mig gpu-0 1g.10gb 2")
+    parent = whole(cut)
+    cut.fail("nvmlDeviceGetName", "error 999")
+
+    with pytest.raises(SourceError):
+        cut.vendor.create(cut.host, parent, SMALL)
+    set_faults(cut.directory, [])
+    assert [p.placement for p in parts(cut)] == [SMALL]
+
+
+def test_failure_that_cannot_be_undone_says_both(cut: Bench) -> None:
+    set_faults(
+        cut.directory,
+        [
+            Fault(call=COMPLETE, times=99, do="error 23"),
+            Fault(call=UNMAKE, times=99, do="error 19"),
+        ],
+    )
+
+    with pytest.raises(PartitionError, match=r"completed.*could not be undone.*in use"):
+        create(cut, SMALL)
+
+
+@pytest.mark.parametrize(
+    "symbol,said", [(MAKE, "nothing is there"), (COMPLETE, "nothing can run on it")]
+)
+def test_library_that_says_made_while_nothing_is_there_is_not_believed(
+    cut: Bench, symbol: str, said: str
+) -> None:
+    parent = whole(cut)
+    cut.fail(symbol, "error 0")
+
+    with pytest.raises(PartitionError, match=said):
+        cut.vendor.create(cut.host, parent, SMALL)
+    assert parts(cut) == []
+
+
+def test_without_the_driver_nothing_is_made(cut: Bench) -> None:
+    parent = whole(cut)
+    cut.do("unload")
+
+    with pytest.raises(DriverNotReady):
+        cut.vendor.create(cut.host, parent, SMALL)
+
+
+def test_process_that_ends_between_the_halves_leaves_what_the_next_one_completes(
+    cut: Bench,
+) -> None:
+    set_faults(cut.directory, [Fault(call=COMPLETE, do="crash")])
+    script = (
+        "import sys\n"
+        "from accelkit import Placement\n"
+        "from accelkit.testing.machine_host import MachineHost\n"
+        "from accelkit.vendors.nvidia.vendor import Nvidia, NvidiaOptions\n"
+        "host, vendor = MachineHost(sys.argv[1]), Nvidia(NvidiaOptions())\n"
+        "parent = next(iter(vendor.discover(host)))\n"
+        "vendor.create(host, parent, Placement(profile='1g.10gb', start=2, size=1))\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script, cut.directory], check=False)
+    left = parts(cut)
+    set_faults(cut.directory, [])
+
+    assert ended.returncode == -signal.SIGSEGV
+    assert [(p.placement, p.usable) for p in left] == [(SMALL, False)]
+    assert create(cut, SMALL).usable
+
+
+def test_destroyed_partition_is_gone_when_the_call_returns(cut: Bench) -> None:
+    cut.do("lag gpu-0 200ms")
+    before = cut.devices()
+    made = create(cut, SMALL)
+    destroy(cut, made)
+
+    assert cut.devices() == before
+    assert not any(cut.host.exists(n.path) for n in made.nodes if "nvidia-caps" in n.path)
+
+
+def test_place_is_free_as_soon_as_a_partition_is_destroyed(cut: Bench) -> None:
+    cut.do("lag gpu-0 200ms")
+    destroy(cut, create(cut, SMALL))
+
+    again = create(cut, SMALL)
+    assert (again.id, parts(cut)) == (again.id, [again])
+
+
+def test_partition_that_is_made_anew_is_the_same_device_with_another_handle(cut: Bench) -> None:
+    first = create(cut, SMALL)
+    destroy(cut, first)
+    second = create(cut, SMALL)
+
+    assert first.id == second.id
+    assert first.handle != second.handle
+
+
+def test_destroying_what_is_not_there_is_fine(cut: Bench) -> None:
+    made = create(cut, SMALL)
+    destroy(cut, made)
+
+    destroy(cut, made)
+    assert parts(cut) == []
+
+
+def test_another_profile_in_the_place_of_a_destroyed_one_is_left_alone(cut: Bench) -> None:
+    made = create(cut, SMALL)
+    cut.do("destroy-mig gpu-0 2", "create-mig gpu-0 2g.20gb 2")
+
+    destroy(cut, made)
+    assert [p.profile for p in parts(cut)] == ["2g.20gb"]
+
+
+def test_neighbours_stay_as_they_are(cut: Bench) -> None:
+    kept = create(cut, LARGE)
+    destroy(cut, create(cut, SMALL))
+
+    assert parts(cut) == [kept]
+
+
+@pytest.mark.parametrize("bare", ["bare", "split"])
+def test_instance_is_destroyed_with_whatever_parts_it_has(cut: Bench, bare: str) -> None:
+    cut.do(f"create-mig gpu-0 3g.40gb 4 {bare}")
+    (there,) = parts(cut)
+    destroy(cut, there)
+
+    assert parts(cut) == []
+
+
+def test_partition_in_use_is_not_touched_and_its_processes_are_named(cut: Bench) -> None:
+    made = create(cut, SMALL)
+    cut.do("hold gpu-0 4711 2", "hold gpu-0 4712 2")
+
+    with pytest.raises(PartitionInUse, match="process 4711, 4712") as caught:
+        destroy(cut, made)
+    assert caught.value.retryable
+    assert parts(cut) == [made]
+
+
+def test_split_instance_in_use_keeps_all_of_its_parts(cut: Bench) -> None:
+    cut.do("create-mig gpu-0 3g.40gb 4 split", "hold gpu-0 4711 4")
+    (there,) = parts(cut)
+
+    with pytest.raises(PartitionInUse, match="4711"):
+        destroy(cut, there)
+    with pytest.raises(PlaceOccupied, match="into 3"):
+        create(cut, LARGE)
+
+
+def test_holder_that_shows_no_process_is_still_a_holder(cut: Bench) -> None:
+    """Seen elsewhere: monitoring agents block the destruction, and nothing shows them."""
+    made = create(cut, SMALL)
+    cut.do("hold gpu-0 hidden 2")
+
+    with pytest.raises(PartitionInUse, match="no list of processes shows"):
+        destroy(cut, made)
+    cut.do("free gpu-0")
+    destroy(cut, made)
+    assert parts(cut) == []
+
+
+def test_partition_that_does_not_go_is_reported(cut: Bench) -> None:
+    cut.do("lag gpu-0 1h")
+    made = create(cut, SMALL)
+
+    with pytest.raises(PartitionInUse, match="still there"):
+        carving.destroy(carving.card_of(cut.vendor.nvml(cut.host), made), SMALL, 0.1)
+
+
+@pytest.mark.parametrize("verb", ["unload", "lose gpu-0", "remove gpu-0", "bind gpu-0 vfio-pci"])
+def test_destroying_succeeds_when_the_gpu_or_the_driver_is_gone(cut: Bench, verb: str) -> None:
+    made = create(cut, SMALL)
+    cut.do(verb)
+
+    destroy(cut, made)
+    destroy(cut, made)
+
+
+def test_destroying_succeeds_when_the_driver_was_uninstalled(cut: Bench) -> None:
+    made = create(cut, SMALL)
+    cut.do("unload", "uninstall")
+    fresh = Nvidia(NvidiaOptions())
+
+    fresh.destroy(MachineHost(cut.directory), made)
+
+
+def test_library_that_is_not_found_while_the_driver_runs_proves_nothing(cut: Bench) -> None:
+    made = create(cut, SMALL)
+    cut.do("uninstall")
+
+    with pytest.raises(SourceError):
+        Nvidia(NvidiaOptions()).destroy(MachineHost(cut.directory), made)
+
+
+def test_gpu_that_cannot_be_asked_proves_nothing(cut: Bench) -> None:
+    made = create(cut, SMALL)
+    cut.do("error gpu-0 999")
+
+    with pytest.raises(SourceError):
+        destroy(cut, made)
+
+
+def test_partition_is_gone_with_the_mode(cut: Bench) -> None:
+    made = create(cut, SMALL)
+    cut.do("mig gpu-0 off")
+
+    destroy(cut, made)
+    assert whole(cut).usable
+
+
+def test_whole_gpu_is_not_destroyed(cut: Bench) -> None:
+    with pytest.raises(PartitionError, match="is no partition"):
+        destroy(cut, whole(cut))
+
+
+@pytest.mark.parametrize(
+    "symbol",
+    [
+        "nvmlDeviceGetHandleByUUID",
+        "nvmlDeviceGetGpuInstances",
+        "nvmlGpuInstanceGetInfo",
+        "nvmlDeviceGetGpuInstanceById",
+        "nvmlComputeInstanceDestroy",
+        "nvmlGpuInstanceDestroy",
+    ],
+)
+def test_destruction_that_fails_once_succeeds_when_it_is_asked_again(
+    cut: Bench, symbol: str
+) -> None:
+    made = create(cut, SMALL)
+    set_faults(cut.directory, [Fault(call=symbol, do="error 999")])
+    with pytest.raises(AccelkitError):
+        destroy(cut, made)
+
+    destroy(cut, made)
+    assert parts(cut) == []
+
+
+def test_device_file_that_the_driver_did_not_make_is_made_by_its_program(cut: Bench) -> None:
+    cut.do("no-caps")
+    made = create(cut, SMALL)
+
+    assert all(cut.host.exists(n.path) for n in made.nodes)
