@@ -139,9 +139,7 @@ class World:
     async def prepare(
         self, *claims: dra.Claim, beta: bool = False
     ) -> Mapping[str, dra.NodePrepareResourceResponse]:
-        method = services.PREPARE_BETA if beta else services.PREPARE
-        request = dra.NodePrepareResourcesRequest(claims=claims)
-        return (await services.call(self.channel, method, request, timeout_s=20)).claims
+        return await prepare(self.channel, *claims, beta=beta)
 
     async def unprepare(
         self, *claims: dra.Claim, beta: bool = False
@@ -158,6 +156,15 @@ class World:
         answer = await self.prepare_one(number)
         assert not answer.devices
         return answer.error
+
+
+async def prepare(
+    channel: grpc.aio.Channel, *claims: dra.Claim, beta: bool = False
+) -> Mapping[str, dra.NodePrepareResourceResponse]:
+    """One call, as the kubelet makes it."""
+    method = services.PREPARE_BETA if beta else services.PREPARE
+    request = dra.NodePrepareResourcesRequest(claims=claims)
+    return (await services.call(channel, method, request, timeout_s=20)).claims
 
 
 def asked(number: int, *, name: str = "", namespace: str = "default") -> dra.Claim:
