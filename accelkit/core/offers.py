@@ -30,10 +30,19 @@ def resource_of(offer: Offer, device: Device, domain: str) -> str:
     """
     default = _DEFAULT_RESOURCE if device.parent is None else _DEFAULT_PART_RESOURCE
     name = offer.resource or default
-    profile = (device.profile or WHOLE).replace("+", ".")
-    for word, value in (("{domain}", domain), ("{kind}", device.kind), ("{profile}", profile)):
+    words = (("{domain}", domain), ("{kind}", device.kind), ("{profile}", _profile_of(device)))
+    for word, value in words:
         name = name.replace(word, value)
     return name
+
+
+def extended_of(offer: Offer, device: Device) -> str:
+    """The extended resource under which *offer* offers *device* beside claims; empty: none."""
+    return offer.extended_resource.replace("{profile}", _profile_of(device))
+
+
+def _profile_of(device: Device) -> str:
+    return (device.profile or WHOLE).replace("+", ".")
 
 
 def assign(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from accelkit.core.model import Device, DeviceId, Holder, Holding, Problem, Snapshot
-from accelkit.core.offers import assign, check_offers, resource_of
+from accelkit.core.offers import assign, check_offers, extended_of, resource_of
 from accelkit.core.policy import Divide, Expect, Offer, Policy, Selection, Sharing, Timeslice
 from accelkit.core.values import Enforcement, FrozenMap, HolderKind, Standing
 from accelkit.core.view import Assignment
@@ -80,6 +80,14 @@ def test_resources_are_named_by_template_or_kind_and_profile(
     template: str, device: Device, resource: str
 ) -> None:
     assert resource_of(Offer(name="all", resource=template), device, "toy.example") == resource
+
+
+def test_extended_resource_may_name_the_profile() -> None:
+    template = Offer(name="all", through="dra", extended_resource="example.com/mig-{profile}")
+
+    assert extended_of(template, part("a", 0, BIG)) == "example.com/mig-2g.me"
+    assert extended_of(template, gpu("a")) == "example.com/mig-whole"
+    assert extended_of(Offer(name="all", through="dra"), gpu("a")) == ""
 
 
 # Who takes what.
