@@ -1,10 +1,10 @@
-"""A small HTTP/1.1 server that only answers GET and HEAD. Not here: what it answers."""
+"""A small HTTP/1.1 server: GET, HEAD and, where it is wanted, POST. Not here: what it answers."""
 
 import asyncio
 import logging
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 
 import attrs
@@ -13,6 +13,8 @@ log = logging.getLogger(__name__)
 
 HEAD_LIMIT = 8192
 """Bytes of a request line with its headers."""
+BODY_LIMIT = 1 << 20
+"""Bytes of what is posted."""
 CONNECTIONS = 64
 """At once; for one more the oldest is ended."""
 IDLE_S = 30.0
@@ -23,6 +25,9 @@ REASONS = {
     404: "Not Found",
     405: "Method Not Allowed",
     408: "Request Timeout",
+    409: "Conflict",
+    411: "Length Required",
+    413: "Content Too Large",
     431: "Request Header Fields Too Large",
     500: "Internal Server Error",
     503: "Service Unavailable",
@@ -45,6 +50,8 @@ class Response:
 
 Route = Callable[[str], Response | None]
 """The answer for a path; None: there is no such path."""
+Post = Callable[[str, bytes], Awaitable[Response | None]]
+"""What comes of posting bytes to a path; None: nothing can be posted there."""
 
 
 @attrs.frozen
@@ -52,13 +59,21 @@ class _Request:
     method: str
     path: str
     keep: bool
+    length: int | None
+    """Of its body; None: it does not say."""
 
 
 class HttpServer:
-    """Answers requests on one listening socket until it is closed."""
+    """Answers requests on one listening socket until it is closed.
 
-    def __init__(self, route: Route) -> None:
+    Args:
+        route: What is there to be read.
+        post: What can be done; None: nothing.
+    """
+
+    def __init__(self, route: Route, post: Post | None = None) -> None:
         self._route = route
+        self._post = post
         self._open: dict[asyncio.Task[None], None] = {}
         """Connections, the oldest first."""
         self._server: asyncio.Server | None = None
@@ -152,19 +167,40 @@ class HttpServer:
             if isinstance(asked, Response):
                 await _send(writer, asked, keep=False)
                 return
-            keep = asked.keep
-            await _send(writer, self._answer(asked), keep=keep, head=asked.method == "HEAD")
+            answer = await self._answer(asked, reader)
+            # A body that was not read stands where the next request should.
+            keep = asked.keep and (not asked.length or answer.status < 400)
+            await _send(writer, answer, keep=keep, head=asked.method == "HEAD", allow=self._methods)
 
-    def _answer(self, asked: _Request) -> Response:
-        if asked.method not in {"GET", "HEAD"}:
-            return Response.of(405, "only GET and HEAD are served here")
+    async def _answer(self, asked: _Request, reader: asyncio.StreamReader) -> Response:
+        if asked.method not in self._methods:
+            return Response.of(405, f"only {' and '.join(self._methods)} are served here")
         try:
-            found = self._route(asked.path)
+            if asked.method == "POST":
+                found = await self._posted(asked, reader)
+            else:
+                found = self._route(asked.path)
+        except (asyncio.IncompleteReadError, TimeoutError):
+            return Response.of(400, "the body is shorter than it says")
         except Exception:
             ident = secrets.token_hex(4)
             log.exception("request failed", extra={"path": asked.path, "id": ident})
             return Response.of(500, f"internal error (id {ident} in the log)")
         return found or Response.of(404, f"{asked.path} is not served here")
+
+    async def _posted(self, asked: _Request, reader: asyncio.StreamReader) -> Response | None:
+        assert self._post is not None
+        if asked.length is None:
+            return Response.of(411, "say how long the body is")
+        if asked.length > BODY_LIMIT:
+            return Response.of(413, f"a body may have {BODY_LIMIT} bytes")
+        async with asyncio.timeout(IDLE_S):
+            body = await reader.readexactly(asked.length)
+        return await self._post(asked.path, body)
+
+    @property
+    def _methods(self) -> tuple[str, ...]:
+        return ("GET", "HEAD", "POST") if self._post else ("GET", "HEAD")
 
 
 async def _read(reader: asyncio.StreamReader) -> _Request | Response | None:
@@ -186,20 +222,28 @@ async def _read(reader: asyncio.StreamReader) -> _Request | Response | None:
         name.strip().lower(): value.strip().lower()
         for name, _, value in (line.partition(":") for line in rest if line)
     }
-    # A body is not read, so that nothing after it can be understood.
-    body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
-    keep = parts[2] != "HTTP/1.0" and headers.get("connection") != "close" and not body
-    return _Request(parts[0], parts[1].partition("?")[0], keep)
+    said = headers.get("content-length", "0")
+    known = said.isascii() and said.isdecimal() and "transfer-encoding" not in headers
+    length = int(said[:20]) if known else None
+    # What is not read, or ends nobody knows where, lets nothing after it be understood.
+    plain = length == 0 or (parts[0] == "POST" and known)
+    keep = parts[2] != "HTTP/1.0" and headers.get("connection") != "close" and plain
+    return _Request(parts[0], parts[1].partition("?")[0], keep, length)
 
 
 async def _send(
-    writer: asyncio.StreamWriter, answer: Response, *, keep: bool, head: bool = False
+    writer: asyncio.StreamWriter,
+    answer: Response,
+    *,
+    keep: bool,
+    head: bool = False,
+    allow: Collection[str] = (),
 ) -> None:
     lines = (
         f"HTTP/1.1 {answer.status} {REASONS[answer.status]}",
         f"Content-Type: {answer.content_type}",
         f"Content-Length: {len(answer.body)}",
-        *(("Allow: GET, HEAD",) if answer.status == 405 else ()),
+        *((f"Allow: {', '.join(allow)}",) if answer.status == 405 else ()),
         f"Connection: {'keep-alive' if keep else 'close'}",
     )
     writer.write("\r\n".join((*lines, "", "")).encode() + (b"" if head else answer.body))

@@ -84,6 +84,18 @@ METRICS: tuple[Metric, ...] = (
     ),
     _metric("accelkit_lane_stuck", _G, "vendor", "Calls of the vendor that overran and go on."),
     _metric("accelkit_plugin_load_failures", _G, "plugin", "1: the plugin could not be loaded."),
+    _metric("accelkit_prepare_seconds", _H, "vendor outcome", "Preparations of claims.", "seconds"),
+    _metric("accelkit_prepare_step_seconds", _H, "vendor step", "Steps of them.", "seconds"),
+    _metric("accelkit_release_seconds", _H, "vendor outcome", "Releases of claims.", "seconds"),
+    _metric("accelkit_claims", _G, "driver state", "Claims of this boot."),
+    _metric(
+        "accelkit_oldest_claim_seconds",
+        _G,
+        "driver state",
+        "How long the claim has been in its state that has been in it longest.",
+        "seconds",
+    ),
+    _metric("accelkit_api_requests_total", _C, "verb resource code", "Requests to the API server."),
     _metric("accelkit_allocate_seconds", _H, "resource outcome", "Allocate calls.", "seconds"),
     _metric(
         "accelkit_preferred_seconds", _H, "resource outcome", "GetPreferredAllocation.", "seconds"

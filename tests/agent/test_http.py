@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from accelkit.agent import http
-from accelkit.agent.http import HttpServer, Response, address
+from accelkit.agent.http import HttpServer, Post, Response, address
 from tests.agent.toys import PATIENCE_S, get, until
 
 
@@ -17,9 +17,13 @@ def route(path: str) -> Response | None:
     return Response.of(200, f"you asked {path}") if path == "/there" else None
 
 
+async def post(path: str, body: bytes) -> Response | None:
+    return Response.of(200, f"{path} got {body.decode()}") if path == "/there" else None
+
+
 @contextlib.asynccontextmanager
-async def serving() -> AsyncIterator[int]:
-    server = HttpServer(route)
+async def serving(taking: Post | None = None) -> AsyncIterator[int]:
+    server = HttpServer(route, taking)
     try:
         yield await server.listen("127.0.0.1", 0)
     finally:
@@ -103,6 +107,47 @@ async def test_what_follows_a_body_is_not_taken_for_a_request() -> None:
         answer = await talk(port, head + smuggled)
 
     assert answer.count(b"you asked /there") == 1
+
+
+async def test_what_is_posted_reaches_whoever_takes_it() -> None:
+    request = b"POST /there HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello"
+    last = b"POST /there HTTP/1.0\r\nContent-Length: 0\r\n\r\n"
+    async with serving(post) as port:
+        answer = await talk(port, request + request + last)
+
+    assert answer.count(b"/there got hello\n") == 2
+    assert answer.endswith(b"/there got \n")
+
+
+@pytest.mark.parametrize(
+    "request_, status",
+    [
+        (b"POST /elsewhere HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", b"404 Not Found"),
+        (b"POST /there HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", b"411 Length Required"),
+        (b"POST /there HTTP/1.1\r\nContent-Length: x\r\n\r\n", b"411 Length Required"),
+        (
+            b"POST /there HTTP/1.1\r\nContent-Length: 9999999999\r\n\r\n",
+            b"413 Content Too Large",
+        ),
+        (b"PUT /there HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", b"405 Method Not Allowed"),
+    ],
+)
+async def test_what_cannot_be_posted_is_refused_and_the_connection_ends(
+    request_: bytes, status: bytes
+) -> None:
+    async with serving(post) as port:
+        answer = await talk(port, request_)
+
+    assert answer.startswith(b"HTTP/1.1 " + status)
+    assert b"Connection: close" in answer
+
+
+async def test_body_that_ends_early_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "IDLE_S", 0.05)
+    async with serving(post) as port:
+        answer = await talk(port, b"POST /there HTTP/1.1\r\nContent-Length: 9\r\n\r\nhello")
+
+    assert answer.startswith(b"HTTP/1.1 400 Bad Request")
 
 
 async def test_idle_connection_is_told_and_closed(monkeypatch: pytest.MonkeyPatch) -> None:
