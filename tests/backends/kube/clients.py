@@ -1,0 +1,42 @@
+"""Clients for tests. Not here: servers."""
+
+from collections import Counter
+from pathlib import Path
+
+import attrs
+
+from accelkit.backends.kube.choice import choose
+from accelkit.backends.kube.objects import Objects
+from accelkit.core.policy import Kube, KubeClient
+from accelkit.core.units import Seconds
+
+PATIENCE_S = 20.0
+"""Timeout of calls that are expected to succeed."""
+
+
+@attrs.define(eq=False)
+class Clients:
+    """Makes clients of one kind and closes them in the end."""
+
+    kind: KubeClient
+    made: list[Objects] = attrs.Factory(list)
+    counted: Counter[tuple[str, str, str]] = attrs.Factory(Counter)
+    """Verb, resource and code of every request of all of them."""
+
+    def dial(
+        self, config: Path | str, *, timeout_s: float = PATIENCE_S, idle_s: float = PATIENCE_S
+    ) -> Objects:
+        """A client by a kubeconfig."""
+        kube = Kube(client=self.kind, config=str(config), timeout=Seconds(timeout_s))
+        found = Objects(
+            lambda: choose(kube, "accelkit-test/1"),
+            timeout_s=timeout_s,
+            idle_s=idle_s,
+            count=lambda *what: self.counted.update([what]),
+        )
+        self.made.append(found)
+        return found
+
+    async def close(self) -> None:
+        for one in self.made:
+            await one.close()
