@@ -20,9 +20,7 @@ PLAIN = gpu("b")
 WELL = Verdict(health=Health.HEALTHY)
 
 
-def viewed(
-    *devices: Device, sharing: Sharing = MPS, verdict: Verdict = Verdict(health=Health.HEALTHY)
-) -> View:
+def viewed(*devices: Device, sharing: Sharing = MPS, verdict: Verdict = WELL) -> View:
     """*devices*, all but the plain one shared."""
     offers = {
         d.id: Offer(name="all", sharing=Sharing() if d == PLAIN else sharing) for d in devices
