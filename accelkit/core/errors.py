@@ -1,6 +1,7 @@
 """Every error that accelkit raises, by who must act. Not here: how an interface spells them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from typing import ClassVar
 
 
@@ -167,10 +168,50 @@ class PartitionError(AccelkitError):
         self.device = device
 
 
+class Misfit(StrEnum):
+    """Why a layout does not fit."""
+
+    PROFILE = "profile"
+    """It names a profile that the device does not have."""
+    PINNED = "pinned"
+    """Partitions that must stay are not in it."""
+    LIMIT = "limit"
+    """More of one profile than there can be at once."""
+    COUNTER = "counter"
+    """More of an engine than there is."""
+    SLOTS = "slots"
+    """More slots than there are."""
+    GEOMETRY = "geometry"
+    """Places that overlap."""
+    UNDECIDED = "undecided"
+    """Finding out takes too long."""
+
+
 class UnsatisfiableLayout(PartitionError):
-    """No arrangement of the device holds the layout."""
+    """No arrangement of the device holds the layout.
+
+    Args:
+        text: Which device, and why not.
+        why: The same as a word.
+        largest: The largest part of the layout that does fit: partitions by profile.
+        device: Its id.
+        remedy: What to do next.
+    """
 
     code = "unsatisfiable-layout"
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        why: Misfit = Misfit.GEOMETRY,
+        largest: Mapping[str, int] | None = None,
+        device: str = "",
+        remedy: str = "",
+    ) -> None:
+        super().__init__(text, device=device, remedy=remedy)
+        self.why = why
+        self.largest: Mapping[str, int] = largest or {}
 
 
 class PlaceOccupied(PartitionError):

@@ -6,13 +6,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from tests.vectors import preferred, slices
+from tests.vectors import partition, preferred, slices
 
 Json: TypeAlias = Mapping[str, object]
 Check: TypeAlias = Callable[[Json, Json], Iterator[str]]
 
 CHECKS: Mapping[str | None, Check] = {
     None: preferred.check,
+    "place": partition.check_place,
+    "start": partition.check_start,
+    "group": partition.check_group,
+    "listing": partition.check_listing,
+    "counters": partition.check_counters,
     "pack": slices.check_pack,
     "change": slices.check_change,
     "limits": slices.check_limits,

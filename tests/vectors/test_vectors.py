@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.vectors.runner import CHECKS, Json, UnusableFileError, differences, read
+from tests.vectors.runner import Json, UnusableFileError, differences, read
 
 HERE = Path(__file__).parent
 DOCUMENT, VECTORS = read(HERE / "preferred-allocation.json")
 SLICES, OF_SLICES = read(HERE / "counters-and-slices.json")
+PLACES, OF_PLACES = read(HERE / "partition-placement.json")
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -26,11 +27,14 @@ def test_preferred_allocation_is_as_published(vector: Json) -> None:
     assert differences(DOCUMENT, vector) == []
 
 
-@pytest.mark.parametrize(
-    "vector", [v for v in OF_SLICES if v["op"] in CHECKS], ids=lambda vector: str(vector["id"])
-)
+@pytest.mark.parametrize("vector", OF_SLICES, ids=lambda vector: str(vector["id"]))
 def test_counters_and_slices_are_as_published(vector: Json) -> None:
     assert differences(SLICES, vector) == []
+
+
+@pytest.mark.parametrize("vector", OF_PLACES, ids=lambda vector: str(vector["id"]))
+def test_places_of_partitions_are_as_published(vector: Json) -> None:
+    assert differences(PLACES, vector) == []
 
 
 def test_runner_counts_and_is_content() -> None:
