@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from functools import wraps
 from typing import Any
 
@@ -104,7 +105,22 @@ class MachineHost:
         return Stat(kind=node.kind, major=node.major, minor=node.minor, mode=found.mode)
 
     def write(self, path: str, text: str) -> None:
-        self._files.write(path, text)
+        whole = self._prefix + self._files.resolve(path)
+        if not any(self._obeyed(m, whole, text) for m in machines(self._shared.record().parts)):
+            self._files.write(path, text)
+
+    def _obeyed(self, machine: Machine, path: str, text: str) -> bool:
+        """Whether *path* is a file of *machine* that does something; it did."""
+        obeyed = False
+
+        def step(own: State) -> State:
+            nonlocal obeyed
+            after = machine.written(deepcopy(own), path, text)
+            obeyed = after is not None
+            return own if after is None else after
+
+        RunningPart(self._shared, machine).change(step)
+        return obeyed
 
     def run(self, argv: Sequence[str], timeout_s: float) -> Finished:  # noqa: ARG002 - they answer at once
         for machine in machines(self._shared.record().parts):

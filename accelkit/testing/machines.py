@@ -140,6 +140,14 @@ class Machine(ABC):
         """Programs by absolute path; each gets the machine and its whole argument vector."""
         return {}
 
+    def written(self, state: State, path: str, text: str) -> State | None:  # noqa: ARG002 - machines with files that do something use it
+        """What *state* becomes when *text* is written to *path*; None: that file is only kept.
+
+        Raises:
+            SourceError: The driver refuses it.
+        """
+        return None
+
     def verb(self, state: State, verb: str, args: tuple[str, ...]) -> State:
         """What *state* becomes by *verb*, which is one of *verbs*.
 

@@ -4,12 +4,17 @@ from collections.abc import Iterable, Mapping
 from ctypes import Array, c_char, c_uint
 from typing import ClassVar
 
+from accelkit import SourceError
 from accelkit.testing.faults import duration
 from accelkit.testing.machines import Entry, File, Function, Json, Line, Live, Machine, Node, State
 from accelkit.testing.sysfs import pci_function, pci_place
+from accelkit.vendors.sim import effects
 
 GIB = 1 << 30
-CALLS = ("discover", "conditions", "listen", "links", "holders", "edits")
+CALLS = (
+    *("discover", "conditions", "listen", "links", "holders", "edits"),
+    *("create", "destroy", "set_mode", "needs", "apply", "revert"),
+)
 NO_DRIVER, TOO_SHORT = 9, 7
 _MOST_EVENTS = 64
 _SEVERITIES: tuple[list[str], ...] = ([], ["FATAL"], ["DEGRADED"], ["INFO"])
@@ -27,7 +32,10 @@ class SimMachine(Machine):
     """
 
     vendor = "sim"
-    products: ClassVar[tuple[str, ...]] = ("basic", "fabric", "ring", "cube", "split")
+    products: ClassVar[tuple[str, ...]] = (
+        *("basic", "fabric", "ring", "cube", "split"),
+        *("carve", "reset", "modal"),
+    )
     verbs: ClassVar[Mapping[str, str]] = {
         "lose": "lose UNIT",
         "restore": "restore UNIT",
@@ -36,6 +44,9 @@ class SimMachine(Machine):
         "event": "event UNIT CODE",
         "hold": "hold UNIT PID",
         "free": "free UNIT",
+        "mode": "mode UNIT MODE",
+        "carve": "carve UNIT PROFILE START",
+        "uncarve": "uncarve UNIT PROFILE START",
         "rubbish": "rubbish UNIT [FILE]",
         "unload": "unload",
         "load": "load",
@@ -95,6 +106,9 @@ class SimMachine(Machine):
             "faults": _lines(own.get("faults")),
             "cleared": f"{own.get('cleared', 0)}\n",
             "holders": _lines(own.get("holders")),
+            "level": f"{own.get('level', '')}\n",
+            "timeslice": f"{own.get('timeslice', '')}\n",
+            **(effects.cuts(product, own) if product in effects.FIRST_MODES else {}),
         }
 
     def _links(self, index: int) -> Iterable[str]:
@@ -151,12 +165,41 @@ class SimMachine(Machine):
                 own["holders"] = [*_list(own.get("holders")), pid]
             case "free", ():
                 own.pop("holders", None)
+            case (("mode" | "carve" | "uncarve"), (_, *_)):
+                self._cut(own, verb, args)
             case "rubbish", ():
                 own["files"] = {"memory_bytes": _RUBBISH}
             case "rubbish", (name,) if name in self._files(0, {}):
                 own["files"] = {name: _RUBBISH}
             case _:
                 raise self.misused(verb, f"cannot be done with {' '.join(args) or 'nothing'}")
+
+    def _cut(self, own: dict[str, Json], verb: str, args: tuple[str, ...]) -> None:
+        """What a stranger does with his tools."""
+        effect = {"mode": "mode", "carve": "make", "uncarve": "unmake"}[verb]
+        try:
+            effects.take(self.part.product, own, effect, " ".join(args))
+        except SourceError as error:
+            raise self.misused(verb, str(error)) from error
+
+    def written(self, state: State, path: str, text: str) -> State | None:
+        folder, _, name = path.rpartition("/")
+        if name not in effects.NAMES:
+            return None
+        for index, unit in enumerate(self.units()):
+            place = pci_place(self.part.first + index, index, self.part.count)
+            if folder.endswith(f"/{place.address}"):
+                effects.take(self.part.product, state.setdefault(unit, {}), name, text)
+                return state
+        return None
+
+    def booted(self, state: State) -> State:
+        """Partitions and settings end with the boot, modes do not."""
+        return {
+            unit: {"mode": own["asked"] if "asked" in own else own["mode"]}
+            for unit, own in state.items()
+            if "mode" in own or "asked" in own
+        }
 
     def _at_all(self, common: dict[str, Json], verb: str, args: tuple[str, ...]) -> None:
         orders = _mapping(common.get("orders"))

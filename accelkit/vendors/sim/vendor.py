@@ -10,7 +10,6 @@ import attrs
 
 from accelkit import (
     Condition,
-    ContainerEdits,
     Device,
     DeviceId,
     DeviceNode,
@@ -28,11 +27,12 @@ from accelkit import (
     LibraryMissing,
     Link,
     LinkKind,
-    MissingParts,
     ModelError,
+    NotThere,
     PciFunction,
     PciMatch,
-    Profile,
+    Placement,
+    Setting,
     Severity,
     SourceError,
     SupportsEvents,
@@ -40,22 +40,34 @@ from accelkit import (
     SupportsHealth,
     SupportsHolders,
     SupportsLinks,
+    SupportsPartitioning,
+    SupportsPreparation,
     Unreadable,
     Vendor,
     Version,
     dns_label,
     pci_functions,
 )
+from accelkit.vendors.sim import carving
+from accelkit.vendors.sim.preparing import SimClaim, edits_of, needs_of, set_to
 
 PCI_VENDOR = 0xACCE
 """Assigned to nobody, so that no real host has one."""
 LEGAL_SIZES = (1, 2, 4, 8)
-HALF = Profile(name="half", slug="half", size=1, starts=(0, 1))
 _STEP_S = 0.02
 _CODE = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 
 
-class Sim(Vendor, SupportsHealth, SupportsEvents, SupportsLinks, SupportsGroups, SupportsHolders):
+class Sim(
+    Vendor,
+    SupportsHealth,
+    SupportsEvents,
+    SupportsLinks,
+    SupportsGroups,
+    SupportsHolders,
+    SupportsPartitioning,
+    SupportsPreparation,
+):
     """Reads what a simulated machine shows, and misbehaves where the machine tells it to."""
 
     name = "sim"
@@ -63,6 +75,7 @@ class Sim(Vendor, SupportsHealth, SupportsEvents, SupportsLinks, SupportsGroups,
     hardware = (PciMatch(vendor=PCI_VENDOR, devices=(1,)),)
     machine = "accelkit.vendors.sim.machine:SimMachine"
     attributes: ClassVar[Mapping[str, type]] = {"board": str, "firmware": Version, "place": int}
+    claim_config = SimClaim
 
     def __init__(self, options: object) -> None:
         super().__init__(options)
@@ -111,14 +124,18 @@ class Sim(Vendor, SupportsHealth, SupportsEvents, SupportsLinks, SupportsGroups,
             capacity={"memory": memory},
             aliases={function.address},
         )
-        if not halves:
+        if halves:
+            half = attrs.evolve(carving.HALF, capacity=FrozenMap({"memory": memory // 2}))
+            whole = attrs.evolve(whole, slots=2, profiles=(half,))
             yield whole
-            return
-        half = attrs.evolve(HALF, capacity=FrozenMap({"memory": memory // 2}))
-        whole = attrs.evolve(whole, slots=2, profiles=(half,))
-        yield whole
-        for start in half.starts:
-            yield self.partition(whole, half, start, nodes=whole.nodes)
+            for start in half.starts:
+                yield self.partition(whole, half, start, nodes=whole.nodes)
+        elif whole.product in carving.MODES:
+            whole = carving.as_cut(whole, whole.product, function)
+            yield whole
+            yield from carving.parts_of(whole, function, self.partition)
+        else:
+            yield whole
 
     def conditions(
         self, host: Host, device: Device, evidence: tuple[Evidence, ...]
@@ -194,15 +211,34 @@ class Sim(Vendor, SupportsHealth, SupportsEvents, SupportsLinks, SupportsGroups,
 
     def edits(self, host: Host, grant: Grant) -> Edits:
         self._obey(host, "edits")
-        each: dict[DeviceId, ContainerEdits] = {}
-        for device in (granted.device for granted in grant.granted):
-            for node in device.nodes:
-                if not host.exists(node.on_host):
-                    raise MissingParts(f"{device.id}: {node.on_host} is not there")
-            each[device.id] = ContainerEdits(
-                nodes=device.nodes, joined=FrozenMap({"SIM_DEVICES": device.id.name})
-            )
-        return Edits(each=FrozenMap(each))
+        return edits_of(host, grant)
+
+    def create(self, host: Host, parent: Device, placement: Placement) -> Device:
+        self._obey(host, "create")
+        return carving.create(host, parent, placement, self.partition)
+
+    def destroy(self, host: Host, partition: Device) -> None:
+        self._obey(host, "destroy")
+        carving.destroy(host, partition)
+
+    def set_mode(self, host: Host, device: Device, mode: str) -> None:
+        self._obey(host, "set_mode")
+        carving.set_mode(host, device, mode)
+
+    def needs(self, host: Host, grant: Grant) -> Iterable[Setting]:
+        self._obey(host, "needs")
+        return needs_of(grant)
+
+    def apply(self, host: Host, setting: Setting) -> None:
+        self._obey(host, "apply")
+        set_to(self.discover(host), host, setting, setting.value)
+
+    def revert(self, host: Host, setting: Setting) -> None:
+        self._obey(host, "revert")
+        try:
+            set_to(self.discover(host), host, setting, "")
+        except NotThere:  # the device is gone, and its setting with it
+            return
 
     def software(self, host: Host) -> dict[str, str]:
         version = create_string_buffer(32)
@@ -241,10 +277,11 @@ class SimSet(Sim):
 
     def edits(self, host: Host, grant: Grant) -> Edits:
         names = list(dict.fromkeys(granted.device.id.name for granted in grant.granted))
-        whole = ContainerEdits(
-            env=FrozenMap({"SIM_SET": ",".join(names), "SIM_SET_SIZE": str(len(names))})
+        made = super().edits(host, grant)
+        told = {"SIM_SET": ",".join(names), "SIM_SET_SIZE": str(len(names))}
+        return attrs.evolve(
+            made, whole=attrs.evolve(made.whole, env=FrozenMap({**made.whole.env, **told}))
         )
-        return attrs.evolve(super().edits(host, grant), whole=whole)
 
 
 def _function(host: Host, device: Device) -> PciFunction:
