@@ -141,6 +141,7 @@ def build_view(
         sets=frozenset(sets),
         revision=revision,
         boot=boot,
+        evict=frozenset(policy.health.evict),
         edits=FrozenMap(
             (i, e) for i, e in edits.items() if i in given and given[i].terms is not None
         ),

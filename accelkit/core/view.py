@@ -67,6 +67,8 @@ class View:
     """Partitions that were made for a claim; all others that exist are somebody else's."""
     stuck: frozenset[DeviceId] = frozenset()
     """Devices that a claim left behind and that could not be undone."""
+    evict: frozenset[str] = frozenset()
+    """Condition codes that may take pods off a device, where the backend can."""
     dra_waits: FrozenMap[str, str] = FrozenMap()
     """Extended-resource names whose devices may not be in a slice yet, and why."""
     kubelet_waits: FrozenMap[str, str] = FrozenMap()

@@ -14,7 +14,7 @@ from accelkit.core.model import (
     Snapshot,
     VendorReport,
 )
-from accelkit.core.policy import Expect, Offer, Selection
+from accelkit.core.policy import Expect, HealthPolicy, Offer, Selection
 from accelkit.core.reading import HealthReading
 from accelkit.core.snapshot import assemble, build_view
 from accelkit.core.values import FrozenMap, GroupRule, Health, LinkKind, Standing
@@ -552,6 +552,12 @@ def test_a_view_remembers_verdicts_and_assignments_of_the_one_before() -> None:
 
     assert second.assignments[of("a")].leaving
     assert second.verdicts[of("a")].since_s == 0.0
+
+
+def test_a_view_says_which_conditions_may_move_pods() -> None:
+    rules = policy(health=HealthPolicy(evict=("burnt",)))
+
+    assert view(Snapshot(), rules).evict == {"burnt"}
 
 
 def test_an_equal_node_gives_an_equal_view() -> None:

@@ -6,6 +6,7 @@ pool, and a device that consumes less than nothing is allocated (seen on 1.37.2)
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from accelkit.backends.dra.pool import (
     Consumption,
@@ -43,6 +44,19 @@ def check_slice(one: Slice, limits: SliceLimits = LATEST) -> tuple[str, ...]:
     return tuple(_slice_faults(one, limits))
 
 
+def binding_faults(binding: Binding, limits: SliceLimits = LATEST) -> Iterator[str]:
+    """What is wrong with what must be true before pods bind to a device."""
+    yield from _over("binding conditions", len(binding.conditions), limits.conditions)
+    yield from _over("binding failure conditions", len(binding.failures), limits.conditions)
+    if bool(binding.conditions) != bool(binding.failures):
+        yield "binding conditions and binding failure conditions need each other"
+    every = (*binding.conditions, *binding.failures)
+    yield from _repeated("binding condition", every)
+    for condition in every:
+        if not is_qualified_name(condition):
+            yield f"{condition!r} is not the type of a condition"
+
+
 def _pool_faults(pool: Pool, limits: SliceLimits) -> Iterator[str]:
     if not is_dns_subdomain(pool.driver, DRIVER_NAME_LIMIT):
         yield (
@@ -72,10 +86,11 @@ def _pool_faults(pool: Pool, limits: SliceLimits) -> Iterator[str]:
 
 def _twice(device: PoolDevice, driver: str) -> Iterator[str]:
     """Ids that stand for the same thing: one without a domain has the driver's."""
+    prefix = f"{driver}/"
     for entries in (device.attributes, device.capacity):
         for key in entries:
-            if f"{driver}/{key}" in entries:
-                yield key
+            if key.startswith(prefix) and key.removeprefix(prefix) in entries:
+                yield key.removeprefix(prefix)
 
 
 def _repeated(what: str, names: Iterable[str]) -> Iterator[str]:
@@ -152,11 +167,13 @@ def _device_faults(device: PoolDevice, limits: SliceLimits) -> Iterator[str]:
     values = sum(len(v) if isinstance(v, tuple) else 1 for v in device.attributes.values())
     yield from _over("values of attributes", values, limits.values)
     for key, value in device.attributes.items():
-        yield from _key("attribute", key)
+        if not _is_key(key):
+            yield f"attribute {key!r} is not a name, nor a domain, a slash and a name"
         for fault in _value_faults(value):
             yield f"attribute {key}: {fault}"
     for key, capacity in device.capacity.items():
-        yield from _key("capacity", key)
+        if not _is_key(key):
+            yield f"capacity {key!r} is not a name, nor a domain, a slash and a name"
         yield from _amount(f"capacity {key}", capacity.value)
         if capacity.policy is not None:
             if not device.shareable:
@@ -166,13 +183,13 @@ def _device_faults(device: PoolDevice, limits: SliceLimits) -> Iterator[str]:
     yield from _consumption_faults(device.consumes, limits)
     yield from _taint_faults(device.taints, limits)
     if device.binding is not None:
-        yield from _binding_faults(device.binding, limits)
+        yield from binding_faults(device.binding, limits)
 
 
-def _key(what: str, key: str) -> Iterator[str]:
+@lru_cache(maxsize=1024)
+def _is_key(key: str) -> bool:
     domain, slash, name = key.rpartition("/")
-    if not is_attribute_id(name) or (slash and not is_dns_subdomain(domain, DRIVER_NAME_LIMIT)):
-        yield f"{what} {key!r} is not a name, nor a domain, a slash and a name"
+    return is_attribute_id(name) and (not slash or is_dns_subdomain(domain, DRIVER_NAME_LIMIT))
 
 
 def _value_faults(value: AttributeValue) -> Iterator[str]:
@@ -205,15 +222,3 @@ def _taint_faults(taints: tuple[Taint, ...], limits: SliceLimits) -> Iterator[st
             yield f"taint {taint.key!r} {taint.value!r} is not a key and a value of a label"
         if taint.effect is Effect.NONE and not limits.effect_none:
             yield f"taint {taint.key}: there is no effect None"
-
-
-def _binding_faults(binding: Binding, limits: SliceLimits) -> Iterator[str]:
-    yield from _over("binding conditions", len(binding.conditions), limits.conditions)
-    yield from _over("binding failure conditions", len(binding.failures), limits.conditions)
-    if bool(binding.conditions) != bool(binding.failures):
-        yield "binding conditions and binding failure conditions need each other"
-    every = (*binding.conditions, *binding.failures)
-    yield from _repeated("binding condition", every)
-    for condition in every:
-        if not is_qualified_name(condition):
-            yield f"{condition!r} is not the type of a condition"

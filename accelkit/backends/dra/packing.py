@@ -48,18 +48,22 @@ class _Draft:
 
     sets: list[CounterSet] = attrs.Factory(list)
     chunks: list[_Chunk] = attrs.Factory(list)
+    devices: int = 0
+    free: int = MOST_DEVICES
+    """How many more devices, counting what may still come of those that are there."""
 
-    @property
-    def free(self) -> int:
-        """How many more devices, counting what may still come of those that are there."""
-        if self.sets:
-            return 0
-        return MOST_DEVICES - sum(max(c.room, len(c.devices)) for c in self.chunks)
+    def add(self, chunk: _Chunk) -> None:
+        self.chunks.append(chunk)
+        self.devices += len(chunk.devices)
+        self.free -= chunk.room
 
     def holds(self, chunk: _Chunk) -> bool:
         """Whether *chunk* may stay: what is there now fits."""
-        there = sum(len(c.devices) for c in self.chunks)
-        return not self.sets and there + len(chunk.devices) <= MOST_DEVICES
+        return not self.sets and self.devices + len(chunk.devices) <= MOST_DEVICES
+
+    def takes(self, chunk: _Chunk) -> bool:
+        """Whether *chunk* may come."""
+        return not self.sets and self.free >= chunk.room
 
     def slice(self) -> Slice:
         chunks = sorted(self.chunks, key=lambda c: c.unit)
@@ -125,15 +129,15 @@ def _place_chunks(
         seen = Counter(of_device[d.name] for d in chunk.devices if d.name in of_device)
         home = _most_common(seen or of_unit.get(chunk.unit, Counter()))
         if home is not None and drafts[home].holds(chunk):
-            drafts[home].chunks.append(chunk)
+            drafts[home].add(chunk)
         else:
             homeless.append(chunk)
     for chunk in sorted(homeless, key=lambda c: (-c.room, c.unit)):
-        draft = next((d for d in drafts if d.free >= chunk.room), None)
+        draft = next((d for d in drafts if d.takes(chunk)), None)
         if draft is None:
             draft = _Draft()
             drafts.append(draft)
-        draft.chunks.append(chunk)
+        draft.add(chunk)
 
 
 def _unit_of(device: PoolDevice) -> str:
