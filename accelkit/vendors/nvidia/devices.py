@@ -2,7 +2,17 @@
 
 from collections.abc import Iterator
 
-from accelkit import Device, DeviceNode, Host, Locality, Mode, PciFunction, Vendor, dns_label
+from accelkit import (
+    Device,
+    DeviceNode,
+    Host,
+    Locality,
+    Mode,
+    PciFunction,
+    Vendor,
+    Version,
+    dns_label,
+)
 from accelkit.vendors.nvidia import mig, nodes
 from accelkit.vendors.nvidia.reading import Gpu
 
@@ -15,6 +25,16 @@ def name_of(uuid: str) -> str:
 def uuid_of(name: str) -> str:
     """NVML's spelling of the UUID in a GPU's name."""
     return "GPU-" + name.removeprefix("gpu-")
+
+
+VOLTA = 7
+"""Major compute capability of the first GPUs with time slices that can be set, and with MPS."""
+
+
+def since_volta(device: Device) -> bool:
+    """Whether it is a GPU of Volta or newer."""
+    capability = device.attributes.get("cudaComputeCapability")
+    return isinstance(capability, Version) and capability.major >= VOLTA
 
 
 def gpu_device(

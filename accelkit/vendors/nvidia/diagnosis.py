@@ -12,7 +12,7 @@ from accelkit import (
     SourceError,
     StartOver,
 )
-from accelkit.vendors.nvidia import edits, nodes
+from accelkit.vendors.nvidia import driver, edits, nodes
 from accelkit.vendors.nvidia.discovery import FOREIGN_DRIVERS, bound_to, unsupported_platform
 from accelkit.vendors.nvidia.nvml import Nvml
 from accelkit.vendors.nvidia.reading import count_gpus
@@ -46,7 +46,7 @@ def diagnose(
         )
         return
     yield from _binding(functions)
-    if edits.loaded_version(host) is None:
+    if driver.loaded_version(host) is None:
         yield Finding(
             symptom="no GPU is offered",
             suspect="the nvidia kernel module",

@@ -10,6 +10,7 @@ import attrs
 from accelkit import (
     ContainerEdits,
     Edits,
+    Enforcement,
     FrozenMap,
     Grant,
     Granted,
@@ -19,8 +20,8 @@ from accelkit import (
     Mount,
     NotThere,
 )
-from accelkit.vendors.nvidia import facts
-from accelkit.vendors.nvidia.programs import PROGRAM_FOLDERS
+from accelkit.vendors.nvidia import sharing
+from accelkit.vendors.nvidia.driver import PROGRAM_FOLDERS, below, driver_roots, loaded_version
 
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 
@@ -67,28 +68,6 @@ class DriverFiles:
     """Of its libraries, inside *root*."""
     version: str
     mounts: tuple[Mount, ...]
-
-
-def driver_roots(option: str) -> tuple[str, ...]:
-    """Roots to look for the driver in, in order: what ``driverRoot`` says."""
-    return ("/", facts.DRIVER_CONTAINER) if option == "auto" else (option,)
-
-
-def below(root: str, path: str) -> str:
-    """*path* inside *root* as a host path."""
-    return path if root == "/" else root.rstrip("/") + path
-
-
-def loaded_version(host: Host) -> str | None:
-    """The version of the loaded kernel module; None: it is not loaded, or does not say.
-
-    Source:
-        Linux, Documentation/ABI/stable/sysfs-module.
-    """
-    try:
-        return host.read("/sys/module/nvidia/version").strip() or None
-    except NotThere:
-        return None
 
 
 def find_driver(host: Host, option: str) -> DriverFiles:
@@ -182,19 +161,26 @@ def _hooks(host: Host, files: DriverFiles) -> tuple[Hook, ...]:
     return (Hook(name="createContainer", path=program, args=args),)
 
 
-def make_edits(host: Host, grant: Grant, option: str) -> Edits:
-    """Device files, driver files and variables of every granted device.
+def make_edits(host: Host, grant: Grant, option: str, means: sharing.Means) -> Edits:
+    """Device files, driver files and variables of every granted device, and its limits.
 
     Raises:
         MissingParts: One of the files is not there.
+        IllegalSet: Nobody can enforce the shares of this set.
     """
     files = find_driver(host, option)
     hooks = _hooks(host, files)
-    return Edits(
-        each=FrozenMap(
-            {g.device.id: _edits_of(host, g, files, hooks) for g in grant.granted},
-        )
-    )
+    each = {g.device.id: _edits_of(host, g, files, hooks) for g in grant.granted}
+    if grant.sharing.enforce is Enforcement.MPS:
+        for device, client in sharing.mps_edits(host, grant, means).items():
+            each[device] = attrs.evolve(
+                each[device],
+                env=FrozenMap({**each[device].env, **client.env}),
+                mounts=(*each[device].mounts, *client.mounts),
+            )
+    interposed = grant.sharing.enforce is Enforcement.LIBRARY
+    whole = sharing.library_edits(host, grant, means) if interposed else ContainerEdits()
+    return Edits(each=FrozenMap(each), whole=whole)
 
 
 def _edits_of(

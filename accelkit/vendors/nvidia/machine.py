@@ -43,6 +43,7 @@ class NvidiaMachine(Machine):
     options: ClassVar[Mapping[str, str]] = {
         "driver": "version of the driver",
         "driverRoot": "folder of the driver's files",
+        "hamiCore": "folder of the library that limits shares, such as /usr/local/vgpu",
         "cluster": "UUID of the NVLink cluster",
         "guest": "vgpu: a virtual machine that has parts of GPUs",
         TOPOLOGY: "made by --from",
@@ -68,6 +69,7 @@ class NvidiaMachine(Machine):
         yield from self._functions(state)
         yield from self._driver_files()
         yield from self._cpus()
+        yield from self._enforcers(state)
         if states.loaded(state):
             yield from self._loaded(state)
 
@@ -94,6 +96,16 @@ class NvidiaMachine(Machine):
             yield Link(path=f"{root}{_FOLDER}/{stem}.so.1", target=file)
         for program in _PROGRAMS:
             yield File(path=f"{root}/usr/bin/{program}", content="#!/bin/sh\n", mode=0o755)
+
+    def _enforcers(self, state: State) -> Iterator[Entry]:
+        """What others run or install to enforce shares."""
+        folder = self.part.options.get("hamiCore", "").rstrip("/")
+        if folder:
+            yield File(path=f"{folder}/libvgpu.so", content="libvgpu\n")
+            yield File(path=f"{folder}/ld.so.preload", content=f"{folder}/libvgpu.so\n")
+        for unit, uuid in zip(self.units(), self.board.uuids, strict=True):
+            if states.of(state, unit).get("mps"):
+                yield File(path=f"/run/accelkit/mps/{uuid.lower()}/pipe/control")
 
     def _cpus(self) -> Iterator[Entry]:
         """NUMA nodes of a topology text beyond those that every machine has."""

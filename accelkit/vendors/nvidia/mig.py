@@ -83,7 +83,7 @@ def read_cut(nvml: Nvml, handle: Handle, memory: int) -> Cut:
             found = _read_profile(nvml, handle, index, memory)
         except Rubbish:
             continue  # of a later driver, perhaps; instances of it are noticed where they are read
-        if found is not None:
+        if found is not None and found[1].slug not in {p.slug for p in profiles}:
             ids[found[0]] = found[1].name
             profiles.append(found[1])
     return Cut(

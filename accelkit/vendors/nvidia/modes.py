@@ -50,7 +50,8 @@ def _needs_reset(card: Card, mode: str) -> NeedsReset:
 
 
 def _refuse_if_busy(card: Card, mode: str) -> None:
-    who = [f"partition {i.profile} at slot {i.start}" for i in card.all()]
+    cut = card.all() if mode == mig.WHOLE else ()
+    who = [f"partition {i.profile} at slot {i.start}" for i in cut]
     who += [f"process {pid}" for pid in sorted(pids_of(card.nvml, card.handle))]
     if who:
         raise _busy(card, mode, f"it has {', '.join(who)}")

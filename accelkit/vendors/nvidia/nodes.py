@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 
 from accelkit import DeviceNode, Host, PciFunction, SourceError
-from accelkit.vendors.nvidia.programs import MODPROBE, run_program
+from accelkit.vendors.nvidia.driver import MODPROBE, run_program
 
 CONTROL = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 """Without these no CUDA program starts."""

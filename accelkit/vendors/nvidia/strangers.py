@@ -103,6 +103,14 @@ def _held(state: State, unit: str, pairs: list[tuple[int, int | None]]) -> State
     return states.changed(state, unit, holders=found or None)
 
 
+def _mps(machine: "NvidiaMachine", state: State, args: tuple[str, ...]) -> State:
+    """Its MPS daemon comes or goes."""
+    unit = machine.unit("mps", args)
+    if args[1:] not in {("on",), ("off",)}:
+        raise machine.misused("mps", "needs on or off")
+    return states.changed(state, unit, mps=args[1] == "on" or None)
+
+
 def _lag(machine: "NvidiaMachine", state: State, args: tuple[str, ...]) -> State:
     unit = machine.unit("lag", args)
     if len(args) != 2:
@@ -117,6 +125,7 @@ VERBS: Mapping[str, tuple[str, "Step"]] = {
     "destroy-mig": ("destroy-mig UNIT SLOT", _destroy),
     "hold": ("hold UNIT PID|hidden [SLOT]", _hold),
     "free": ("free UNIT", _free),
+    "mps": ("mps UNIT on|off", _mps),
     "lag": ("lag UNIT 500ms", _lag),
 }
 """Usage and step by verb."""

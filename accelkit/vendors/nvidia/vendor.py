@@ -23,6 +23,7 @@ from accelkit import (
     PciFunction,
     PciMatch,
     Placement,
+    Setting,
     Signal,
     Signals,
     SupportsDiagnosis,
@@ -31,6 +32,7 @@ from accelkit import (
     SupportsHolders,
     SupportsLinks,
     SupportsPartitioning,
+    SupportsPreparation,
     SupportsSignals,
     Unreadable,
     Vendor,
@@ -41,6 +43,7 @@ from accelkit.vendors.nvidia import (
     carving,
     diagnosis,
     discovery,
+    driver,
     edits,
     facts,
     health,
@@ -48,6 +51,8 @@ from accelkit.vendors.nvidia import (
     links,
     modes,
     nodes,
+    settings,
+    sharing,
     xid,
 )
 from accelkit.vendors.nvidia.listening import Ear
@@ -67,6 +72,10 @@ class NvidiaOptions:
     """Where the driver is installed; auto: / or /run/nvidia/driver."""
     ignore_xids: tuple[int, ...] = ()
     """XIDs that are never shown."""
+    hami_core: str = "/usr/local/vgpu"
+    """Folder of libvgpu.so and ld.so.preload, for ``enforce: library``."""
+    mps_directory: str = "/run/accelkit/mps"
+    """Folder of the MPS daemons, for ``enforce: mps``: mps in the agent's run directory."""
 
 
 class Nvidia(
@@ -78,6 +87,7 @@ class Nvidia(
     SupportsHolders,
     SupportsDiagnosis,
     SupportsPartitioning,
+    SupportsPreparation,
 ):
     """GPUs and MIG instances, through NVML."""
 
@@ -117,6 +127,7 @@ class Nvidia(
     def __init__(self, options: NvidiaOptions) -> None:
         super().__init__(options)
         self._chosen = options
+        self._means = sharing.Means(library=options.hami_core, daemons=options.mps_directory)
         self._sessions: dict[Host, Nvml] = {}
         self._patience = Patience(discovery.READING_S)
         self._fading = health.Fading()
@@ -132,9 +143,10 @@ class Nvidia(
             if discovery.bound_to(f) not in discovery.FOREIGN_DRIVERS
         }
         if functions:
-            yield from discovery.discover_all(
+            found = discovery.discover_all(
                 self, host, functions, lambda: self.nvml(host), self._patience
             )
+            yield from (self._shared(host, d) if isinstance(d, Device) else d for d in found)
 
     def conditions(
         self, host: Host, device: Device, evidence: tuple[Evidence, ...]
@@ -163,7 +175,7 @@ class Nvidia(
         )
 
     def edits(self, host: Host, grant: Grant) -> Edits:
-        return edits.make_edits(host, grant, self._chosen.driver_root)
+        return edits.make_edits(host, grant, self._chosen.driver_root, self._means)
 
     def create(self, host: Host, parent: Device, placement: Placement) -> Device:
         nvml = self.nvml(host)
@@ -179,19 +191,36 @@ class Nvidia(
     def set_mode(self, host: Host, device: Device, mode: str) -> None:
         modes.set_mode(self.nvml(host), device, mode)
 
+    def needs(self, host: Host, grant: Grant) -> Iterable[Setting]:  # noqa: ARG002 - the grant says it all
+        return settings.needs(grant)
+
+    def apply(self, host: Host, setting: Setting) -> None:
+        settings.apply(self._tools(host), setting)
+
+    def revert(self, host: Host, setting: Setting) -> None:
+        settings.revert(self._tools(host), setting)
+
     def software(self, host: Host) -> Mapping[str, str]:
         try:
-            driver = read_driver(self.nvml(host))
+            found = read_driver(self.nvml(host))
         except (LibraryMissing, DriverNotReady):  # each GPU says so
             return {}
-        cuda = {} if driver.cuda is None else {"cuda": f"{driver.cuda.major}.{driver.cuda.minor}"}
-        return {"driver": driver.text, "nvml": driver.library, **cuda}
+        cuda = {} if found.cuda is None else {"cuda": f"{found.cuda.major}.{found.cuda.minor}"}
+        return {"driver": found.text, "nvml": found.library, **cuda}
 
     def close(self) -> None:
         self._ear.close()
         while self._sessions:
             _, nvml = self._sessions.popitem()
             nvml.drop()
+
+    def _shared(self, host: Host, device: Device) -> Device:
+        """The same, with what can enforce a share of it."""
+        return attrs.evolve(device, sharing=sharing.enforcements(host, self._means, device))
+
+    def _tools(self, host: Host) -> settings.Tools:
+        roots = driver.driver_roots(self._chosen.driver_root)
+        return settings.Tools(host=host, roots=roots, session=lambda: self.nvml(host))
 
     def _there(self, host: Host, device: Device) -> carving.Card | None:
         """The GPU of *device*; None: it is gone, or its driver is, and all that was set with it."""
@@ -200,7 +229,7 @@ class Nvidia(
         except DriverNotReady:
             return None
         except LibraryMissing:
-            if edits.loaded_version(host) is None:
+            if driver.loaded_version(host) is None:
                 return None
             raise
         except NvmlError as error:
@@ -213,12 +242,12 @@ class Nvidia(
         nvml = card.nvml
         gpu = read_gpu(nvml, card.handle, read_driver(nvml))
         if (there := card.at(placement)) is not None:
-            roots = edits.driver_roots(self._chosen.driver_root)
+            roots = driver.driver_roots(self._chosen.driver_root)
             nodes.make_instance_nodes(host, roots, gpu.minor, there.gi, there.ci)
         functions = {f.address: f for f in self._functions(host)}
         for device in discovery.as_devices(self, host, functions, nvml, gpu):
             if device.placement == placement:
-                return device
+                return self._shared(host, device)
         raise PartitionError(
             f"{card.name}: {placement.profile} at slot {placement.start} is gone again",
             device=card.name,
@@ -233,5 +262,5 @@ class Nvidia(
         if found is None:
             if len(self._sessions) >= _MOST_SESSIONS:
                 self.close()
-            found = self._sessions[host] = Nvml(host, edits.driver_roots(self._chosen.driver_root))
+            found = self._sessions[host] = Nvml(host, driver.driver_roots(self._chosen.driver_root))
         return found

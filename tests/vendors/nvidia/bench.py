@@ -1,7 +1,7 @@
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from itertools import combinations
-from typing import Protocol
+from typing import Any, Protocol, Self
 
 import attrs
 
@@ -20,8 +20,11 @@ from accelkit import (
 )
 from accelkit.core.evidence import of_device, record
 from accelkit.testing.faults import Fault
+from accelkit.testing.machine_host import MachineHost
 from accelkit.testing.simulate import set_faults, set_state
 from accelkit.vendors.nvidia.vendor import Nvidia, NvidiaOptions
+
+Answer = Callable[..., int]  # type: ignore[explicit-any]  # of any C signature
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -73,6 +76,31 @@ class Bench:
 
     def findings(self) -> list[Finding]:
         return list(self.vendor.diagnose(self.host))
+
+
+class Table:
+    """A library, some of whose functions lie."""
+
+    def __init__(self, honest: object, lies: Mapping[str, Answer]) -> None:
+        self._honest = honest
+        self._lies = lies
+
+    def __getattr__(self, name: str) -> Any:  # type: ignore[explicit-any]  # of any signature
+        function = getattr(self._honest, name)
+        lie = self._lies.get(name)
+        return function if lie is None else lambda *args: lie(function, *args)
+
+
+class Liar(MachineHost):
+    """A machine whose library lies."""
+
+    lies: Mapping[str, Answer] = {}
+
+    def library(self, soname: str) -> Any:  # type: ignore[explicit-any]  # of any signature
+        return Table(super().library(soname), self.lies)
+
+    def under(self, root: str) -> Self:
+        raise AssertionError(root)
 
 
 class Make(Protocol):

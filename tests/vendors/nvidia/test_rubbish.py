@@ -1,10 +1,10 @@
 """Whatever the library answers, nothing of the plugin breaks: it says what it could not know."""
 
 import ctypes
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -14,34 +14,7 @@ from accelkit.core.reading import read_inventory
 from accelkit.testing.machine_host import MachineHost
 from accelkit.testing.simulate import set_state, simulate
 from accelkit.vendors.nvidia.vendor import Nvidia, NvidiaOptions
-from tests.vendors.nvidia.bench import Bench, Make, evidence
-
-Answer = Callable[..., int]  # type: ignore[explicit-any]  # of any C signature
-
-
-class Table:
-    """A library, some of whose functions lie."""
-
-    def __init__(self, honest: object, lies: Mapping[str, Answer]) -> None:
-        self._honest = honest
-        self._lies = lies
-
-    def __getattr__(self, name: str) -> Any:  # type: ignore[explicit-any]  # of any signature
-        function = getattr(self._honest, name)
-        lie = self._lies.get(name)
-        return function if lie is None else lambda *args: lie(function, *args)
-
-
-class Liar(MachineHost):
-    """A machine whose library lies."""
-
-    lies: Mapping[str, Answer] = {}
-
-    def library(self, soname: str) -> Any:  # type: ignore[explicit-any]  # of any signature
-        return Table(super().library(soname), self.lies)
-
-    def under(self, root: str) -> Self:
-        raise AssertionError(root)
+from tests.vendors.nvidia.bench import Answer, Bench, Liar, Make, evidence
 
 
 def failing(code: int) -> Answer:

@@ -1,8 +1,9 @@
-"""The driver's programs, wherever they are installed. Not here: what they are asked for."""
+"""The driver as it is installed: version, roots, programs. Not here: what containers get of it."""
 
 from collections.abc import Iterator, Sequence
 
 from accelkit import Finished, Host, NotThere
+from accelkit.vendors.nvidia import facts
 
 PROGRAM_FOLDERS = (
     "/usr/bin",
@@ -16,6 +17,28 @@ PROGRAM_FOLDERS = (
 )
 """Where distributions put them, commonest first."""
 SMI, MODPROBE = "nvidia-smi", "nvidia-modprobe"
+
+
+def driver_roots(option: str) -> tuple[str, ...]:
+    """Roots to look for the driver in, in order: what ``driverRoot`` says."""
+    return ("/", facts.DRIVER_CONTAINER) if option == "auto" else (option,)
+
+
+def below(root: str, path: str) -> str:
+    """*path* inside *root* as a host path."""
+    return path if root == "/" else root.rstrip("/") + path
+
+
+def loaded_version(host: Host) -> str | None:
+    """The version of the loaded kernel module; None: it is not loaded, or does not say.
+
+    Source:
+        Linux, Documentation/ABI/stable/sysfs-module.
+    """
+    try:
+        return host.read("/sys/module/nvidia/version").strip() or None
+    except NotThere:
+        return None
 
 
 def run_program(
