@@ -52,10 +52,10 @@ def test_rendered_json_says_the_same_as_yaml(run: Run, basic: Path) -> None:
 
 
 def test_backend_that_is_not_installed_cannot_be_rendered(run: Run, basic: Path) -> None:
-    answer = run("render", "dra", "--host", basic)
+    answer = run("render", "koordinator", "--host", basic)
 
     assert answer.code == 2
-    assert answer.err == "backend: 'dra' is not installed; there are: kubelet\n"
+    assert answer.err == "backend: 'koordinator' is not installed; there are: dra, kubelet\n"
 
 
 def test_good_policy_is_said_to_be_good(run: Run, policy: Callable[[str], Path]) -> None:
@@ -69,7 +69,7 @@ def test_good_policy_is_said_to_be_good(run: Run, policy: Callable[[str], Path])
     "text, said",
     [
         ("offers: [{name: A}]", "$.offers[0].name: expected a DNS label"),
-        ("offers: [{name: a, through: dra}]", "$.offers[0].through: not available"),
+        ("offers: [{name: a, through: extended}]", "$.offers[0].through: not available"),
         ("vendors: [{name: nvidea}]", "$.vendors[0].name: no vendor 'nvidea' is installed, did"),
         ("vendors: [{name: nvidia, options: {x: 1}}]", "$.vendors[0].options.x: unknown key"),
         ("a: [", "policy.yaml, line 2, column 1: "),

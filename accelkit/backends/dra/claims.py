@@ -4,7 +4,7 @@ Not here: how the claim is read, and what preparing does.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
 
@@ -15,7 +15,7 @@ from accelkit.core.errors import AllocationError, ClaimMismatch, UnknownDevice
 from accelkit.core.kube import Json
 from accelkit.core.limits import is_dns_subdomain
 from accelkit.core.model import DeviceId
-from accelkit.core.offers import WHOLE
+from accelkit.core.offers import extended_of
 from accelkit.core.units import parse_quantity
 from accelkit.core.values import FrozenMap, freeze, is_dns_label
 from accelkit.core.view import View
@@ -56,6 +56,11 @@ def check_ref(claim: ClaimRef) -> None:
             f"{claim.namespace!r}/{claim.name!r} with uid {claim.uid!r} names no claim",
             claim=claim.uid,
         )
+
+
+def base_names(requests: Iterable[str]) -> tuple[str, ...]:
+    """Requests as containers name them, without subrequests, once each."""
+    return tuple(dict.fromkeys(name.partition("/")[0] for name in requests if name))
 
 
 def allocation_of(claim: Json, asked: ClaimRef, driver: Driver, view: View) -> Allocation:
@@ -163,8 +168,7 @@ def _offered_as(device: DeviceId, view: View) -> str:
     assignment, known = view.assignments.get(device), view.offered.get(device)
     if assignment is None or assignment.terms is None or known is None:
         return ""
-    profile = (known.profile or WHOLE).replace("+", ".")
-    return assignment.terms.extended_resource.replace("{profile}", profile)
+    return extended_of(assignment.terms, known)
 
 
 def _implicit(classes: Mapping[str, str], piece: Piece) -> str:

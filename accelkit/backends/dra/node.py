@@ -8,14 +8,14 @@ from typing import Protocol, TypeVar
 
 import attrs
 
-from accelkit.backends.dra.claims import Driver, allocation_of, check_ref, is_uid
+from accelkit.backends.dra.claims import Driver, allocation_of, base_names, check_ref, is_uid
 from accelkit.backends.dra.node_fetch import ASKED_AGAIN, fetch
 from accelkit.backends.dra.node_settings import Patience
 from accelkit.backends.wire import services
 from accelkit.backends.wire.messages import dra
 from accelkit.backends.wire.services import Handler
 from accelkit.backends.wire.status import logged, shown
-from accelkit.core.allocation import Answer, ClaimRef, PodRef, Prepared
+from accelkit.core.allocation import ClaimRef, PodRef, Prepared
 from accelkit.core.backend import NodePort
 from accelkit.core.errors import AccelkitError, ClaimMismatch, PrepareFailed
 from accelkit.core.kube import Json
@@ -234,14 +234,9 @@ class NodeService:
 def _devices(prepared: Prepared, pool: str, *, share_ids: bool) -> Iterator[dra.Device]:
     for answer in prepared.answers:
         yield dra.Device(
-            request_names=_base_names(answer),
+            request_names=base_names(answer.requests),
             pool_name=pool,
             device_name=answer.device.name,
             cdi_device_ids=answer.cdi_ids,
             share_id=answer.share if share_ids else None,
         )
-
-
-def _base_names(answer: Answer) -> list[str]:
-    """Requests as containers name them, without subrequests; none: every request."""
-    return list(dict.fromkeys(name.partition("/")[0] for name in answer.requests if name))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from accelkit.backends.dra.health_stream import HealthStreams
+from accelkit.backends.dra.listing import BACKEND
 from accelkit.backends.dra.node import NodeService
 from accelkit.backends.dra.node_settings import Settings
 from accelkit.backends.wire import sockets
@@ -17,7 +18,6 @@ from accelkit.core.errors import RegistrationRejected, TransportError
 
 log = logging.getLogger(__name__)
 
-BACKEND = "dra"
 VERSIONS = (
     "v1.DRAPlugin",
     "v1beta1.DRAPlugin",
