@@ -21,7 +21,7 @@ from accelkit.core.model import (
     Placement,
     Profile,
     Unreadable,
-    partition_name,
+    part_of,
 )
 from accelkit.core.values import FrozenMap, freeze
 
@@ -129,21 +129,10 @@ class Vendor(ABC):
         """The partition that is *profile* at *start* of *parent*: named by its place.
 
         Kind, product, locality, capacity and attributes are the parent's or the profile's where
-        *fields* do not say otherwise.
+        *fields* do not say otherwise. They should not: what a claim may have before it is made is
+        offered as the profile says, and must be the same when it is there.
         """
-        inherited: dict[str, object] = {
-            "kind": parent.kind,
-            "product": parent.product,
-            "locality": parent.locality,
-            "capacity": profile.capacity,
-            "attributes": {**parent.attributes, **profile.attributes},
-        }
-        return Device(
-            id=DeviceId(vendor=self.name, name=partition_name(parent.id.name, profile.slug, start)),
-            parent=parent.id,
-            placement=Placement(profile=profile.name, start=start, size=profile.size),
-            **{**inherited, **fields},
-        )
+        return attrs.evolve(part_of(parent, profile, start), **fields)
 
     @abstractmethod
     def discover(self, host: Host) -> Iterable[Device | Unreadable]:

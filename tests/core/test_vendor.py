@@ -1,5 +1,6 @@
 from collections.abc import Iterable
 
+import attrs
 import pytest
 
 from accelkit.core.allocation import ContainerEdits, Edits, Grant, Granted
@@ -77,7 +78,8 @@ def test_a_partition_is_named_by_its_place_and_inherits_what_is_not_said() -> No
         product="Toy 9",
         locality=Locality(numa_node=1),
         capacity={"memory": 40},
-        attributes={**told, "engines": 7},
+        attributes={**told, "engines": 7, "serial": "S1"},
+        own={"serial"},
         nodes=(DeviceNode(path="/dev/toy0"),),
     )
 
@@ -93,6 +95,7 @@ def test_a_partition_is_named_by_its_place_and_inherits_what_is_not_said() -> No
         handle="7",
     )
     assert vendor.partition(parent, profile, 0).kind == "gpu"
+    assert vendor.partition(parent, attrs.evolve(profile, kind="part"), 0).kind == "part"
 
 
 def test_edits_are_the_device_nodes_by_default() -> None:

@@ -41,7 +41,7 @@ def gpu(name: str, **fields: Any) -> Device:  # type: ignore[explicit-any]  # of
 
 
 def cut(name: str, *, usable: bool = False, **fields: Any) -> Device:  # type: ignore[explicit-any]  # of Device
-    return gpu(name, slots=4, profiles=(SMALL, BIG), usable=usable, **fields)
+    return gpu(name, usable=usable, **{"slots": 4, "profiles": (SMALL, BIG), **fields})
 
 
 def part(parent: str, start: int, profile: Profile = SMALL, **fields: Any) -> Device:  # type: ignore[explicit-any]  # of Device

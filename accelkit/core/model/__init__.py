@@ -2,6 +2,7 @@
 
 from accelkit.core.model.device import (
     PART_NAME_LIMIT,
+    SLOTS_LIMIT,
     VENDOR_NAME_LIMIT,
     WHOLE_NAME_LIMIT,
     Binding,
@@ -29,9 +30,11 @@ from accelkit.core.model.node import (
     Unreadable,
     VendorReport,
 )
+from accelkit.core.model.parts import part_of
 
 __all__ = [
     "PART_NAME_LIMIT",
+    "SLOTS_LIMIT",
     "VENDOR_NAME_LIMIT",
     "WHOLE_NAME_LIMIT",
     "Binding",
@@ -54,6 +57,7 @@ __all__ = [
     "Unreadable",
     "VendorReport",
     "contradictions",
+    "part_of",
     "partition_name",
     "sorted_nodes",
     "worst_first",

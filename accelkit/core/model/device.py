@@ -23,6 +23,8 @@ WHOLE_NAME_LIMIT = 40
 PART_NAME_LIMIT = 58
 """Longest name of a partition: ``::127`` still fits 63 characters."""
 VENDOR_NAME_LIMIT = 20
+SLOTS_LIMIT = 128
+"""Most slots of a device."""
 
 
 @attrs.frozen(kw_only=True, field_transformer=freeze, order=True)
@@ -145,6 +147,8 @@ class Profile:
     """At most so many at once."""
     mode: str | None = None
     """The mode that the parent must be in."""
+    kind: str | None = None
+    """Of the partitions; None: that of the parent."""
     capacity: FrozenMap[str, int] = FrozenMap()
     counters: FrozenMap[str, int] = FrozenMap()
     attributes: FrozenMap[str, AttributeValue] = FrozenMap()
@@ -210,6 +214,8 @@ class Device:
     locality: Locality = Locality()
     nodes: tuple[DeviceNode, ...] = attrs.field(default=(), converter=sorted_nodes)
     attributes: FrozenMap[str, AttributeValue] = FrozenMap()
+    own: frozenset[str] = frozenset()
+    """Attributes that tell it from its like: its partitions do not have them."""
     capacity: FrozenMap[str, int] = FrozenMap()
     """Base units: memory in bytes."""
     slots: int = 0

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from accelkit.core.values import PCIE_KINDS, LinkKind
+from accelkit.core.model.device import PART_NAME_LIMIT, SLOTS_LIMIT
+from accelkit.core.values import PCIE_KINDS, LinkKind, is_dns_label
 
 if TYPE_CHECKING:
-    from accelkit.core.model.device import Device, DeviceId
+    from accelkit.core.model.device import Device, DeviceId, Profile
     from accelkit.core.model.node import Group, Link
 
 
@@ -20,6 +21,7 @@ def contradictions(
     by_id = {d.id: d for d in devices}
     return (
         *_repeated_ids(devices),
+        *(fault for device in devices for fault in _ill_cut(device)),
         *_misplaced(devices, by_id),
         *_overlapping(devices),
         *_bad_links(links, by_id),
@@ -36,6 +38,37 @@ def _repeated_ids(devices: Sequence[Device]) -> Iterator[str]:
     for device_id, times in Counter(d.id for d in devices).items():
         if times > 1:
             yield f"{device_id} is reported {times} times"
+
+
+def _ill_cut(device: Device) -> Iterator[str]:
+    """What is wrong with the ways in which *device* can be cut."""
+    if not 0 <= device.slots <= SLOTS_LIMIT:
+        yield f"{device.id}: it must have at most {SLOTS_LIMIT} slots, found {device.slots}"
+    for words in ([p.name for p in device.profiles], [p.slug for p in device.profiles]):
+        for word in sorted(word for word, times in Counter(words).items() if times > 1):
+            yield f"{device.id}: two of its profiles are called {word}"
+    modes = {mode.name for mode in device.modes}
+    starts = {profile.name: len(profile.starts) for profile in device.profiles}
+    for profile in device.profiles:
+        for fault in _ill_shaped(profile, device):
+            yield f"{device.id}: profile {profile.name} {fault}"
+        if profile.mode is not None and profile.mode not in modes:
+            yield f"{device.id}: profile {profile.name} needs mode {profile.mode}: there is none"
+    for mode in device.modes:
+        if mode.cut is not None and not 1 <= mode.count <= starts.get(mode.cut, 0):
+            yield f"{device.id}: mode {mode.name} cannot be {mode.count} of {mode.cut}"
+
+
+def _ill_shaped(profile: Profile, device: Device) -> Iterator[str]:
+    if profile.size < 1 or not all(0 <= s <= device.slots - profile.size for s in profile.starts):
+        yield f"does not lie in the {device.slots} slots"
+    name = partition_name(device.id.name, profile.slug, max(profile.starts, default=0))
+    if not is_dns_label(name, PART_NAME_LIMIT):
+        yield f"has the slug {profile.slug!r}, which gives partitions no DNS label for a name"
+    if profile.limit is not None and profile.limit < 1:
+        yield f"has the limit {profile.limit}"
+    if min(profile.counters.values(), default=0) < 0:
+        yield "needs less than nothing"
 
 
 def _misplaced(devices: Iterable[Device], by_id: Mapping[DeviceId, Device]) -> Iterator[str]:
@@ -62,8 +95,6 @@ def _ill_placed(part: Device, parent: Device) -> Iterator[str]:
         return
     if place.start not in profile.starts or place.size != profile.size:
         yield f"{part.id}: {place.profile} cannot be at slot {place.start} of {parent.id}"
-    if not 0 <= place.start <= place.start + place.size <= parent.slots:
-        yield f"{part.id}: it does not lie in the {parent.slots} slots of {parent.id}"
     if part.id.name != partition_name(parent.id.name, profile.slug, place.start):
         yield f"{part.id}: the name of a partition is its place"
 

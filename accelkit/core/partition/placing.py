@@ -21,7 +21,6 @@ from accelkit.core.partition.table import (
     TooMuchError,
     table_of,
 )
-from accelkit.core.serde.keys import did_you_mean
 from accelkit.core.values import FrozenMap
 
 
@@ -73,7 +72,8 @@ def _misfits(
     """Why a layout cannot be, without looking at places; cheapest first."""
     for name in sorted(layout):
         if layout[name] and name not in table.index:
-            yield Misfit.PROFILE, f"it has no profile {name!r}{did_you_mean(name, table.index)}"
+            known = ", ".join(table.index) or "none"
+            yield Misfit.PROFILE, f"it has no profile {name!r}; there is {known}"
     asked = [*zip(table.profiles, counts, pinned, strict=True)]
     for profile, n, least in asked:
         if least > n:

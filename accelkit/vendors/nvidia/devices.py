@@ -54,6 +54,7 @@ def gpu_device(
             *nodes.drm_nodes(function),
         ],
         attributes=gpu.facts,
+        own={"uuid", "serial", "moduleId"},
         capacity={} if gpu.memory is None else {"memory": gpu.memory},
         slots=cut.slots,
         counters=cut.counters,
@@ -82,20 +83,12 @@ def instance_devices(
             parent,
             profiles[instance.profile],
             instance.start,
-            kind="mig",
             usable=uuid is not None,
             nodes=[
                 DeviceNode(path=nodes.gpu_path(gpu.minor)),
                 *nodes.control_nodes(host),
                 *nodes.instance_nodes(host, gpu.minor, instance.gi, instance.ci),
             ],
-            attributes={**_shared(parent), **({} if uuid is None else {"uuid": uuid})},
             aliases=() if uuid is None else (uuid,),
             handle=uuid,
         )
-
-
-def _shared(parent: Device) -> dict[str, object]:
-    """Attributes that a partition has from its parent: all but those of the one card."""
-    own = {"uuid", "serial", "moduleId"}
-    return {key: value for key, value in parent.attributes.items() if key not in own}

@@ -146,6 +146,7 @@ def _profile(name: str, info: Answer, starts: tuple[int, ...], size: int) -> Pro
         starts=starts,
         limit=number(info.instanceCount, "a profile's limit", MOST_SLOTS),
         mode=MIG,
+        kind="mig",
         capacity=FrozenMap(
             {
                 "memory": megabytes << 20,

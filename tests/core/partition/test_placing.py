@@ -197,7 +197,7 @@ def test_only_openings_of_what_is_offered_count() -> None:
             {"1g.6gb": 1, "1g.6g": 1},
             [],
             Misfit.PROFILE,
-            "it has no profile '1g.6g', did you mean '1g.6gb'?",
+            "it has no profile '1g.6g'; there is 1g.6gb, 1g.6gb+me, 2g.12gb, 2g.12gb+me, 4g.24gb",
             "ask for what fits: 1 x 1g.6gb",
         ),
         (

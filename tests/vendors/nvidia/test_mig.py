@@ -1,7 +1,8 @@
+import attrs
 import pytest
 
 from accelkit import Device
-from accelkit.core.model import contradictions
+from accelkit.core.model import contradictions, part_of
 from accelkit.vendors.nvidia import mig
 from accelkit.vendors.nvidia.products import PRODUCTS
 from tests.vendors.nvidia.bench import Bench, Make
@@ -65,6 +66,26 @@ def test_instances_are_partitions_named_by_their_place(bench: Make) -> None:
     assert large.handle is not None
     assert large.handle.startswith("MIG-")
     assert large.aliases == {large.handle}
+
+
+def test_instances_are_what_their_places_say_before_they_are_there(bench: Make) -> None:
+    """Otherwise what is offered of a partition would change when a claim gets it."""
+    made = bench("h100", 1)
+    made.do("mig gpu-0 on", "create-mig gpu-0 3g.40gb 4")
+    parent, part = made.devices()
+    profile = next(p for p in parent.profiles if p.name == "3g.40gb")
+
+    expected = part_of(parent, profile, 4)
+
+    assert part == attrs.evolve(
+        expected, nodes=part.nodes, aliases=part.aliases, handle=part.handle
+    )
+    assert expected.kind == "mig"
+    assert parent.attributes.keys() - expected.attributes.keys() == {
+        "moduleId",
+        "serial",
+        "uuid",
+    }
 
 
 def test_partition_has_its_rights_beside_the_files_of_its_parent(bench: Make) -> None:
