@@ -45,8 +45,12 @@ def check(
     return terms, tuple(granted)
 
 
-def terms_of(view: View, backend: str, device: DeviceId, offer: str | None = None) -> Offer:
+def terms_of(
+    view: View, backend: str, device: DeviceId, offer: str | None = None, *, held: bool = False
+) -> Offer:
     """On which terms *backend* may hand out *device* now; with *offer*: under that one alone.
+
+    Whoever has it (*held*) keeps it, whether or not it is leaving.
 
     Raises:
         UnknownDevice: No such device in the offer.
@@ -63,7 +67,7 @@ def terms_of(view: View, backend: str, device: DeviceId, offer: str | None = Non
         raise UnknownDevice(f"{device} is offered as {terms.name}, not as {offer}")
     if terms.name != offer or terms.through != backend:
         raise DeviceUnavailable(f"{device} is offered through {terms.through}, not {backend}")
-    if assignment.leaving:
+    if assignment.leaving and not held:
         raise DeviceUnavailable(
             f"{device} leaves the offer {offer}: {assignment.why or 'the policy changed'}",
             remedy="it comes back under its new offer once nobody holds it",

@@ -1,5 +1,235 @@
-"""The door to the files that are the record of claims: every effect on them, nothing else."""
+"""The door to the files that are the record of claims. Not here: what they say, and when.
+
+Every effect on them is one call here, so that a test can end the process before and after each.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import attrs
+
+from accelkit.core.errors import LedgerError, NoSpace
+
+MOST_BYTES = 4 << 20
+"""Of a file that is read; one that is longer is none of ours."""
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
-class Disk:
-    """The host's file system."""
+@attrs.frozen
+class Mark:
+    """What tells one content of a path from the next: files are replaced, never changed."""
+
+    inode: int
+    changed_ns: int
+    size: int
+
+
+class Disk(Protocol):
+    """Files and locks; nothing is waited for.
+
+    Raises:
+        OSError: From every method, unless it says otherwise.
+    """
+
+    def marks(self, directory: Path) -> Mapping[str, Mark]:
+        """Every regular file in *directory* by name; empty if there is no such directory."""
+        ...
+
+    def mark(self, path: Path) -> Mark | None:
+        """The regular file at *path*; None: there is none."""
+        ...
+
+    def read(self, path: Path) -> bytes | None:
+        """Its content; None: there is no such file."""
+        ...
+
+    def write(self, path: Path, content: bytes, mode: int) -> None:
+        """Let *path*, which nobody reads yet, have *content*, down to the medium."""
+        ...
+
+    def rename(self, old: Path, new: Path) -> None:
+        """Let *new* be what *old* was, in one step, down to the medium."""
+        ...
+
+    def remove(self, path: Path) -> None:
+        """Remove a file; one that is not there is fine."""
+        ...
+
+    def make(self, directory: Path, mode: int) -> None:
+        """Make a directory and those above it; one that is there is fine."""
+        ...
+
+    def remove_tree(self, directory: Path) -> None:
+        """Remove a directory and all below; one that is not there is fine."""
+        ...
+
+    def lock(self, path: Path) -> int | None:
+        """Lock *path*, making it; ends with the process. None: somebody else has it."""
+        ...
+
+    def unlock(self, path: Path, handle: int, *, remove: bool) -> None:
+        """Give the lock back; *remove* its file, too."""
+        ...
+
+    def owner(self, path: Path) -> str:
+        """What the holder of a lock wrote into it, for people; never raises."""
+        ...
+
+    def fullness(self, directory: Path) -> float:
+        """How much of the file system's space is used, from 0 to 1."""
+        ...
+
+
+class HostDisk:
+    """The file system of this host."""
+
+    def marks(self, directory: Path) -> Mapping[str, Mark]:
+        found: dict[str, Mark] = {}
+        try:
+            with os.scandir(directory) as entries:
+                for entry in entries:
+                    with contextlib.suppress(FileNotFoundError):  # removed meanwhile
+                        if entry.is_file(follow_symlinks=False):
+                            found[entry.name] = _mark(entry.stat(follow_symlinks=False))
+        except FileNotFoundError:
+            return {}
+        return found
+
+    def mark(self, path: Path) -> Mark | None:
+        try:
+            found = os.lstat(path)
+        except FileNotFoundError:
+            return None
+        return _mark(found) if stat.S_ISREG(found.st_mode) else None
+
+    def read(self, path: Path) -> bytes | None:
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        with open(handle, "rb") as file:  # noqa: PTH123 - of a handle: a pipe must not block it
+            return file.read(MOST_BYTES)
+
+    def write(self, path: Path, content: bytes, mode: int) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        handle = os.open(path, flags, mode)
+        with open(handle, "wb", buffering=0) as file:  # noqa: PTH123 - of a handle, see flags
+            os.fchmod(handle, mode)  # whatever the umask is
+            view = memoryview(content)
+            while view:
+                view = view[file.write(view) :]
+            os.fsync(handle)
+
+    def rename(self, old: Path, new: Path) -> None:
+        old.replace(new)
+        self._sync(new.parent)
+
+    def remove(self, path: Path) -> None:
+        try:
+            path.unlink()
+        except FileNotFoundError:
+            return
+        self._sync(path.parent)
+
+    def make(self, directory: Path, mode: int) -> None:
+        directory.mkdir(mode=mode, parents=True, exist_ok=True)
+
+    def remove_tree(self, directory: Path) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(directory)
+
+    def lock(self, path: Path) -> int | None:
+        while True:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(handle)
+                return None
+            except BaseException:
+                os.close(handle)
+                raise
+            # Its last holder may have removed the file that was opened here.
+            mark = self.mark(path)
+            if mark is not None and mark.inode == os.fstat(handle).st_ino:
+                break
+            os.close(handle)
+        with contextlib.suppress(OSError):  # for people; a full disk keeps nobody from working
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        return handle
+
+    def unlock(self, path: Path, handle: int, *, remove: bool) -> None:
+        try:
+            if remove:
+                path.unlink(missing_ok=True)
+        finally:
+            os.close(handle)
+
+    def owner(self, path: Path) -> str:
+        try:
+            return path.read_text(errors="replace").strip()
+        except OSError:
+            return ""
+
+    def fullness(self, directory: Path) -> float:
+        found = os.statvfs(directory)
+        return 1.0 - found.f_bavail / found.f_blocks if found.f_blocks else 0.0
+
+    @staticmethod
+    def _sync(directory: Path) -> None:
+        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _mark(found: os.stat_result) -> Mark:
+    return Mark(found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+def temporary(path: Path) -> Path:
+    """Where the next content of *path* is written: readers of the directory pass it over."""
+    return path.with_name(f".{path.name}.tmp")
+
+
+def put(disk: Disk, path: Path, content: bytes, mode: int) -> None:
+    """Let *path* have *content*, in one step for whoever reads; one writer at a time."""
+    disk.write(temporary(path), content, mode)
+    disk.rename(temporary(path), path)
+
+
+def take_away(disk: Disk, path: Path) -> None:
+    """Remove *path*, and what a writer that ended may have left of it."""
+    disk.remove(temporary(path))
+    disk.remove(path)
+
+
+@contextlib.contextmanager
+def in_words(what: str) -> Iterator[None]:
+    """Say what could not be done where the file system refuses.
+
+    Raises:
+        NoSpace: It is full.
+        LedgerError: It refuses otherwise.
+    """
+    try:
+        yield
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        if error.errno in FULL:
+            raise NoSpace(
+                f"{what}: there is no space left{where}", remedy="make room on the file system"
+            ) from error
+        raise LedgerError(
+            f"{what}: {error.strerror}{where}",
+            remedy="let the agent write its run directory and the CDI directory",
+        ) from error

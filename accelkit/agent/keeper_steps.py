@@ -1,0 +1,63 @@
+"""From WORKING to READY, step by step. Not here: what may be had at all, and undoing."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+
+import attrs
+
+from accelkit.agent.claim_files import record_of
+from accelkit.agent.keeper_hardware import create, set_modes
+from accelkit.agent.keeper_settings import apply_settings
+from accelkit.agent.keeper_work import Work
+from accelkit.core.allocation import Edits, Grant
+from accelkit.core.claims import EntryState, LedgerEntry
+from accelkit.core.grants import answers, described, edits_by_key, split_by_request, vendor_of
+from accelkit.core.values import Enforcement
+
+
+async def take_steps(work: Work) -> LedgerEntry:
+    """Make the devices of *work* usable, and let runtimes find them; returns the entry, READY.
+
+    Raises:
+        AccelkitError: A step failed; the entry on disk lists what is to be undone.
+    """
+    steps: tuple[tuple[str, Callable[[Work], Awaitable[None]], bool], ...] = (
+        ("modes", set_modes, bool(work.entry.modes)),
+        ("create", create, any(term.device.parent is not None for term in work.terms)),
+        ("settings", apply_settings, True),
+        ("cdi", _describe, True),
+    )
+    clock = work.means.clock
+    for name, step, needed in steps:
+        if needed:
+            began = clock.monotonic()
+            try:
+                await step(work)
+            finally:
+                work.took(name, clock.monotonic() - began)
+    ready = attrs.evolve(work.entry, state=EntryState.READY, trace=tuple(work.trace))
+    return work.means.put(ready)
+
+
+async def _describe(work: Work) -> None:
+    """Ask the vendor what containers need, and write the file that runtimes read."""
+    if any(term.sharing.enforce is Enforcement.LIBRARY for term in work.terms):
+        work.means.ledger.make_scratch(work.uid)
+    made = await _edits(work, work.grants())
+    if apart := split_by_request(work.terms, made):
+        made = await _edits(work, work.grants(apart))
+    edits = edits_by_key(made)
+    entry = work.entry
+    document = described(entry.driver, work.uid, edits)
+    record = None if document is None else record_of(entry.driver, work.uid, document)
+    if record is not None:
+        work.means.files.write(record)
+    told = answers(entry.driver, work.uid, entry.pieces, edits)
+    work.entry = attrs.evolve(entry, cdi=record, answer=told)
+
+
+async def _edits(work: Work, grants: Iterable[Grant]) -> list[tuple[Grant, Edits]]:
+    ask = work.means.hardware.edits
+    return [
+        (grant, await work.patiently(partial(ask, vendor_of(grant), grant))) for grant in grants
+    ]

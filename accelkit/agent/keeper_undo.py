@@ -1,0 +1,78 @@
+"""From an entry to none: what it lists is undone, and nothing else. Not here: when to try again."""
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import attrs
+
+from accelkit.agent.keeper_means import Means, Patience
+from accelkit.core.allocation import Setting
+from accelkit.core.claims import EntryState, LedgerEntry
+from accelkit.core.errors import PartitionInUse
+from accelkit.core.model import DeviceId
+
+UNDOING = frozenset({EntryState.RELEASING, EntryState.STUCK})
+Key: TypeAlias = tuple[str, DeviceId | None, str]
+"""What a setting is of: vendor, device, key."""
+
+
+async def undo(means: Means, entry: LedgerEntry, patience: Patience) -> None:
+    """Undo *entry*, which is held; what is done is struck off its list.
+
+    Raises:
+        AccelkitError: Something could not be undone yet; the entry says what is left.
+    """
+    entry = await _begun(means, entry, patience)
+    uid = entry.claim.uid
+    means.files.remove(entry.driver, uid)
+    for (vendor, _, _), setting in reversed(tuple(settings_of(entry))):
+        await means.hardware.revert(vendor, setting)
+        settings = tuple(one for one in entry.settings if one != setting)
+        entry = means.put(attrs.evolve(entry, settings=settings))
+    for device in reversed(entry.create):
+        await _destroy(means, device)
+        entry = means.put(
+            attrs.evolve(entry, create=tuple(one for one in entry.create if one != device))
+        )
+    means.ledger.remove_scratch(uid)
+    means.drop(uid)
+
+
+async def _begun(means: Means, entry: LedgerEntry, patience: Patience) -> LedgerEntry:
+    """*entry* as it is being undone: without the settings that other claims want, too.
+
+    Decided while nobody else decides: who wants a setting that is listed here waits.
+    """
+    state = EntryState.STUCK if entry.state is EntryState.STUCK else EntryState.RELEASING
+    async with means.ledger.locks.places(patience.until):
+        means.ledger.refresh(locked=True)
+        wanted = {
+            key
+            for other in means.ledger.entries.values()
+            if other.claim.uid != entry.claim.uid and other.state not in UNDOING
+            for key, _ in settings_of(other)
+        }
+        mine = tuple(setting for key, setting in settings_of(entry) if key not in wanted)
+        begun = attrs.evolve(entry, state=state, settings=mine)
+        return begun if begun == entry else means.put(begun)
+
+
+async def _destroy(means: Means, device: DeviceId) -> None:
+    found = await means.still_there(device)
+    if found is None:
+        return
+    means.touch(found.root)
+    try:
+        await means.hardware.destroy(found)
+    finally:
+        means.touch(found.root)
+    if await means.still_there(device) is not None:
+        raise PartitionInUse(f"{device} was unmade, and is still there", device=str(device))
+
+
+def settings_of(entry: LedgerEntry) -> Iterator[tuple[Key, Setting]]:
+    """Each setting of *entry*, and what it is of."""
+    for setting in entry.settings:
+        # A driver has the devices of one vendor, so what is of no device is of that one.
+        vendor = (setting.device or entry.pieces[0].device).vendor
+        yield (vendor, setting.device, setting.key), setting

@@ -1,0 +1,131 @@
+"""Whether the directories are as they were written, and what nobody needs any more."""
+
+import logging
+from collections.abc import Callable, Collection
+
+from accelkit.agent.keeper_means import Means, Tell
+from accelkit.agent.keeper_releases import KEEPER
+from accelkit.agent.problems import Problems
+from accelkit.core.allocation import ClaimRef
+from accelkit.core.claims import EntryState, LedgerEntry
+from accelkit.core.errors import LedgerError
+
+log = logging.getLogger(__name__)
+
+NEARLY_FULL = 0.9
+
+
+class Watch:
+    """Compares what is on disk with the record; nothing of it ever raises."""
+
+    def __init__(
+        self,
+        means: Means,
+        drivers: Callable[[], Collection[str]],
+        tell: Tell,
+        problems: Problems,
+    ) -> None:
+        self._means = means
+        self._drivers = drivers
+        self._tell = tell
+        self._problems = problems
+        self._unread: set[str] = set()
+        self._changes = 0
+        self._wiped = 0
+        self._gone: frozenset[str] = frozenset()
+        self._orphans: frozenset[str] = frozenset()
+
+    def look(self) -> None:
+        """Read what others wrote, and make again what is missing of our CDI files."""
+        self._attempt("ledger-failed", self._read)
+        self._attempt("run-directory-full", self._measure)
+        self._attempt("cdi-failed", self._mend_files)
+
+    def left_behind(
+        self, gone: Collection[str], used: Collection[tuple[str, str]]
+    ) -> tuple[str, ...]:
+        """Claims that are gone and not used, now and the last time."""
+        entries = self._means.ledger.entries
+        now = frozenset(
+            uid
+            for uid in gone
+            if uid in entries
+            and (entries[uid].claim.namespace, entries[uid].claim.name) not in used
+        )
+        twice, self._gone = now & self._gone, now
+        return tuple(sorted(twice))
+
+    def remove_orphans(self) -> None:
+        """Remove CDI files of ours without a claim that were there the last time, too."""
+        self._attempt("cdi-failed", self._remove_orphans)
+
+    def _attempt(self, code: str, do: Callable[[], None]) -> None:
+        try:
+            do()
+        except LedgerError as error:
+            self._problems.note(KEEPER, code, "", str(error), error.remedy)
+        else:
+            self._problems.solve(KEEPER, code, "")
+
+    def _read(self) -> None:
+        ledger = self._means.ledger
+        ledger.refresh()
+        if ledger.changes != self._changes:
+            self._changes = ledger.changes
+            self._means.tell_all()
+        if ledger.wiped != self._wiped:
+            self._wiped = ledger.wiped
+            self._problems.note(
+                KEEPER,
+                "run-directory-emptied",
+                "",
+                "the run directory was emptied while claims were prepared; it was filled again",
+                "find out who removes files there",
+            )
+        unread = {one.uid: one for one in ledger.unread}
+        for uid in unread.keys() - self._unread:
+            error = unread[uid].error
+            self._problems.note(KEEPER, error.code, uid, str(error), error.remedy)
+            claim = ClaimRef(uid=uid, namespace="", name="")
+            self._tell("LedgerEntryQuarantined", str(error), claim=claim)
+        for uid in self._unread - unread.keys():
+            for code in ("ledger-entry", "ledger-newer", "ledger-failed"):
+                self._problems.solve(KEEPER, code, uid)
+        self._unread = set(unread)
+
+    def _measure(self) -> None:
+        used = self._means.ledger.fullness()
+        if used > NEARLY_FULL:
+            raise LedgerError(
+                f"the run directory's file system is {used:.0%} full",
+                remedy="make room: claims are refused when it is full",
+            )
+
+    def _mend_files(self) -> None:
+        for entry in tuple(self._means.ledger.entries.values()):
+            if not self._right(entry):
+                self._mend(entry.claim.uid)
+
+    def _mend(self, uid: str) -> None:
+        """Make the file of a claim again, if nobody works on the claim."""
+        with self._means.ledger.locks.free(uid) as free:
+            entry = self._means.ledger.look(uid) if free else None
+            if entry is not None and entry.cdi is not None and not self._right(entry):
+                self._means.files.write(entry.cdi)
+                log.warning("CDI file made again", extra={"claim": uid, "file": entry.cdi.file})
+
+    def _right(self, entry: LedgerEntry) -> bool:
+        ready = entry.state is EntryState.READY and entry.cdi is not None
+        return not ready or entry.cdi is None or self._means.files.right(entry.cdi)
+
+    def _remove_orphans(self) -> None:
+        ledger = self._means.ledger
+        claims = {*ledger.entries, *(one.uid for one in ledger.unread)}
+        found = self._means.files.orphans(self._drivers(), claims)
+        for file, uid in found.items():
+            if file in self._orphans:
+                with ledger.locks.free(uid) as free:
+                    if free and ledger.look(uid) is None:
+                        self._means.files.remove_orphan(file)
+                        log.info("CDI file without a claim removed", extra={"file": file})
+        self._orphans = frozenset(found)

@@ -1,0 +1,87 @@
+"""One claim on its way to READY: what is known of it so far. Not here: the steps."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
+
+import attrs
+
+from accelkit.agent.keeper_means import Means, Patience
+from accelkit.core.allocation import Allocation, Grant
+from accelkit.core.claims import LedgerEntry
+from accelkit.core.errors import DeviceUnavailable
+from accelkit.core.grants import Term, grants_of, main_request
+from accelkit.core.model import Device, DeviceId
+
+T = TypeVar("T")
+
+
+@attrs.define(kw_only=True)
+class Work:
+    """A claim that is being prepared, and held."""
+
+    means: Means
+    allocation: Allocation
+    entry: LedgerEntry
+    """WORKING, as it is on disk."""
+    terms: tuple[Term, ...]
+    """What holds for each piece; with the devices as they were seen last."""
+    patience: Patience
+    trace: list[tuple[str, float]] = attrs.Factory(list)
+    """Steps that were taken, and the milliseconds of each."""
+
+    @property
+    def uid(self) -> str:
+        return self.entry.claim.uid
+
+    def took(self, step: str, seconds: float) -> None:
+        """Note how long a step took."""
+        vendor = self.terms[0].device.id.vendor if self.terms else ""
+        self.trace.append((step, round(seconds * 1000, 3)))
+        self.means.observe("accelkit_prepare_step_seconds", seconds, (vendor, step))
+
+    def write(self, entry: LedgerEntry) -> None:
+        """Write down what is done next, unless it stands there already."""
+        if entry != self.entry:
+            self.entry = self.means.put(entry)
+
+    def know(self, devices: Mapping[DeviceId, Device]) -> None:
+        """Go on with *devices* as they are now."""
+        self.terms = tuple(
+            attrs.evolve(term, device=devices.get(term.device.id, term.device))
+            for term in self.terms
+        )
+
+    async def patiently(self, call: Callable[[], Awaitable[T]]) -> T:
+        return await self.means.patiently(self.patience, call)
+
+    async def look_for(self, device: DeviceId) -> Device | None:
+        """*device* as the hardware shows it now; None: it is not there."""
+        return await self.patiently(lambda: self.means.hardware.find(device))
+
+    async def found(self, device: DeviceId) -> Device:
+        """*device* as the hardware shows it now.
+
+        Raises:
+            DeviceUnavailable: It is not there.
+        """
+        found = await self.look_for(device)
+        if found is None:
+            raise DeviceUnavailable(
+                f"{device} is not there any more", remedy="see `accelkit devices`"
+            )
+        return found
+
+    def grants(self, apart: frozenset[str] = frozenset()) -> tuple[Grant, ...]:
+        """The sets of this claim; those of vendors in *apart* by request."""
+
+        def request(term: Term) -> str:
+            split = term.device.id.vendor in apart
+            return main_request(term.piece.request) if split else ""
+
+        return grants_of(
+            self.terms,
+            owner=f"claim/{self.uid}",
+            pods=self.allocation.pods,
+            scratch=str(self.means.ledger.scratch(self.uid)),
+            apart=request,
+        )

@@ -1,0 +1,170 @@
+"""A node in memory: its files and hardware, and keepers that come and go."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import attrs
+
+from accelkit.agent.claim_files import ClaimFiles
+from accelkit.agent.disk import Disk
+from accelkit.agent.keeper import Keeper
+from accelkit.agent.ledger import Ledger
+from accelkit.core.allocation import Allocation, ClaimBody, ClaimConfig, ClaimRef, Piece, PodRef
+from accelkit.core.clock import Clock
+from accelkit.core.model import Device, DeviceId, Snapshot
+from accelkit.core.policy import Offer, Sharing
+from accelkit.core.values import Enforcement, FrozenMap, Health, Source
+from accelkit.core.view import Assignment, Verdict, View
+from tests.agent.keeping.board import VENDOR, Board, MemoryHardware, ident
+from tests.agent.keeping.process import Process
+from tests.agent.keeping.storage import MemoryDisk, Storage
+from tests.agent.keeping.virtual import VirtualClock
+
+DRIVER = "toy.accelkit.dev"
+RUN, CDI, BOOT = Path("/run/accelkit"), Path("/var/run/cdi"), "boot-1"
+CLAIMS = f"{RUN}/{BOOT}/claims"
+OFFER = Offer(name="all", through="dra", sharing=Sharing(claims_may_ask=("timeslice", "enforce")))
+
+
+def view_of(
+    board: Board, made: Iterable[DeviceId] = (), offer: Offer = OFFER, **fields: object
+) -> View:
+    """What an agent sees of *board* that offers everything."""
+    devices, potential = tuple(board.devices()), tuple(board.potential())
+    view = View(
+        snapshot=Snapshot(devices=devices, answered=frozenset({VENDOR})),
+        verdicts=FrozenMap((d.id, Verdict(health=Health.HEALTHY)) for d in devices),
+        assignments=FrozenMap((d.id, Assignment(terms=offer)) for d in (*devices, *potential)),
+        offers=(offer,),
+        potential=potential,
+        made=frozenset(made),
+    )
+    return attrs.evolve(view, **fields)  # type: ignore[arg-type]  # fields of a view
+
+
+def allocation(
+    uid: str,
+    *devices: str | Piece,
+    config: dict[str, object] | None = None,
+    name: str = "",
+    pods: Sequence[PodRef] = (),
+) -> Allocation:
+    """What a claim got: whole devices or partitions by name, each in the request ``r``."""
+    body = ClaimBody(api_version="accelkit.dev/v1", kind="ClaimConfig", vendor=config or {})
+    return Allocation(
+        claim=ClaimRef(uid=uid, namespace="default", name=name or f"claim-{uid}"),
+        driver=DRIVER,
+        pieces=tuple(
+            d if isinstance(d, Piece) else Piece(device=ident(d), request="r") for d in devices
+        ),
+        configs=(ClaimConfig(source=Source.FROM_CLAIM, body=body),) if config else (),
+        pods=tuple(pods),
+    )
+
+
+@attrs.define(kw_only=True)
+class Agent:
+    """A keeper with all that it is given, in a process of its own."""
+
+    process: Process
+    keeper: Keeper
+    hardware: MemoryHardware
+    view: View
+    told: list[tuple[str, str]]
+    """Reason and text of each event."""
+    seconds: list[tuple[str, tuple[str, ...]]]
+    """Metric and labels of each observation."""
+    changes: int = 0
+    """How often it said that something changed."""
+    give_up_after_s: float = 600.0
+
+
+@attrs.define
+class World:
+    """What outlives every agent."""
+
+    board: Board = attrs.Factory(Board)
+    storage: Storage = attrs.Factory(Storage)
+    clock: Clock = attrs.Factory(VirtualClock)
+
+    def __attrs_post_init__(self) -> None:
+        self.storage.directories.update({"/", "/run", "/var", "/var/run"})
+
+    def agent(
+        self,
+        process: Process | None = None,
+        disk: Callable[[Process], Disk] | None = None,
+        run: Path = RUN,
+        cdi: Path = CDI,
+    ) -> Agent:
+        """A new agent; it has read nothing yet."""
+        process = process or Process()
+        hardware = MemoryHardware(self.board, process)
+        door = MemoryDisk(self.storage, process) if disk is None else disk(process)
+        told: list[tuple[str, str]] = []
+        seconds: list[tuple[str, tuple[str, ...]]] = []
+        made: list[Agent] = []
+        ledger = Ledger(run, BOOT, writer="1.0", clock=self.clock, disk=door)
+
+        def tell(reason: str, text: str, **_: object) -> None:
+            told.append((reason, text))
+
+        def changed() -> None:
+            made[0].changes += 1
+
+        keeper = Keeper(
+            ledger=ledger,
+            files=ClaimFiles(cdi, disk=door),
+            hardware=hardware,
+            view=lambda: made[0].view,
+            clock=self.clock,
+            drivers=lambda: (DRIVER,),
+            give_up_after_s=lambda: made[0].give_up_after_s,
+            changed=changed,
+            tell=tell,
+            observe=lambda metric, _seconds, labels: seconds.append((metric, tuple(labels))),
+        )
+        made.append(
+            Agent(
+                process=process,
+                keeper=keeper,
+                hardware=hardware,
+                view=view_of(self.board),
+                told=told,
+                seconds=seconds,
+            )
+        )
+        return made[0]
+
+    def look(self, agent: Agent) -> None:
+        """Let *agent* see the hardware as it is now."""
+        agent.view = view_of(self.board, agent.keeper.made)
+
+    def files(self, directory: Path) -> dict[str, bytes]:
+        """What is below *directory*, by relative path."""
+        above = f"{directory}/"
+        return {
+            path.removeprefix(above): content
+            for path, content in self.storage.contents().items()
+            if path.startswith(above)
+        }
+
+    def entry(self, uid: str) -> dict[str, object] | None:
+        """A claim's entry as it is on disk."""
+        file = self.storage.files.get(f"{CLAIMS}/{uid}.json")
+        return None if file is None else json.loads(file.content)
+
+    def cdi(self, uid: str) -> dict[str, object] | None:
+        """A claim's CDI document as it is on disk."""
+        file = self.storage.files.get(f"{CDI}/{DRIVER}-claim_{uid}.json")
+        return None if file is None else json.loads(file.content)
+
+
+def library(offer: Offer = OFFER) -> Offer:
+    """*offer*, with shares that a library enforces."""
+    return attrs.evolve(offer, sharing=Sharing(shares=2, enforce=Enforcement.LIBRARY))
+
+
+def names(devices: Iterable[Device | DeviceId]) -> set[str]:
+    return {d.name if isinstance(d, DeviceId) else d.id.name for d in devices}
