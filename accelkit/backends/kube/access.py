@@ -15,6 +15,7 @@ from accelkit.core.errors import TransportError
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod finds its service account's token and the cluster's authority."""
+_NEVER: tuple[int, ...] = ()
 _IN_POD = "run in a pod with a service account, or set kube.config to a kubeconfig or to none"
 
 
@@ -96,7 +97,8 @@ class Token:
     def __init__(self, access: Access) -> None:
         self._path = access.token_file
         self._text = access.token
-        self._seen: tuple[int, int, int] | None = None
+        self._seen: tuple[int, ...] | None = _NEVER
+        """What the file looked like when it was read last; None: it was not there."""
 
     def read(self) -> str:
         """The present token; empty: there is none.
@@ -110,13 +112,13 @@ class Token:
                 self._text = read_file(Path(self._path)).decode().strip()
             except (TransportError, UnicodeDecodeError):
                 if not self._text:
-                    self._seen = None
+                    self.forget()
                     raise
         return self._text
 
     def forget(self) -> None:
         """Read the file again even if it looks as before."""
-        self._seen = None
+        self._seen = _NEVER
 
 
 def tls_context(access: Access) -> ssl.SSLContext:
@@ -197,7 +199,7 @@ def _named(what: str, pem: Pem) -> Iterator[None]:
         ) from error
 
 
-def _identity(path: str) -> tuple[int, int, int] | None:
+def _identity(path: str) -> tuple[int, ...] | None:
     try:
         found = os.stat(path)  # noqa: PTH116 - looked at for every request
     except OSError:

@@ -3,6 +3,7 @@
 import http.client
 import select
 import socket
+from collections.abc import Mapping
 from contextlib import suppress
 from urllib.parse import urlsplit
 
@@ -48,14 +49,16 @@ class Lean:
         """At most one; a list, because taking from it cannot be done by two threads at once."""
 
     def exchange(self, request: Request, call: Call) -> Answer | Stream:
+        headers = {"Host": self._host, **self._credentials(), **request.headers()}
         connection = self._connection(request, call)
         keep = False
         try:
             with call.holding(connection.socket):
-                response = self._ask(connection, request, call)
+                response = self._ask(connection, request, headers, call)
                 if request.streaming and response.status == http.client.OK:
+                    stream = Stream(response, connection.socket, connection.close)
                     keep = True
-                    return Stream(response, connection.socket, connection.close)
+                    return stream
                 body = read_body(response, connection.socket, call)
             keep = not (response.will_close or request.streaming)
             if keep:
@@ -75,16 +78,12 @@ class Lean:
                 self._kept.pop().close()
 
     def _ask(
-        self, connection: _Connection, request: Request, call: Call
+        self, connection: _Connection, request: Request, headers: Mapping[str, str], call: Call
     ) -> http.client.HTTPResponse:
         call.stage = "sending the request"
         connection.socket.settimeout(call.left())
-        connection.http.request(
-            request.method,
-            self._prefix + request.target,
-            request.body(),
-            {"Host": self._host, **self._credentials(), **request.headers()},
-        )
+        target = self._prefix + request.target
+        connection.http.request(request.method, target, request.body(), headers)
         call.stage = "waiting for an answer"
         connection.socket.settimeout(call.left())
         return connection.http.getresponse()
@@ -107,12 +106,12 @@ class Lean:
         return _Connection(self._connect(call))
 
     def _connect(self, call: Call) -> socket.socket:
-        sock = self._reach(call)
         if not self._access.secure:
-            return sock
+            return self._reach(call)
+        context = tls_context(self._access)
+        sock = self._reach(call)
         call.stage = "in the TLS handshake"
         try:
-            context = tls_context(self._access)
             name = self._access.server_name or self._access.host
             # This takes the socket's descriptor over, even if it fails.
             sock = context.wrap_socket(sock, server_hostname=name, do_handshake_on_connect=False)

@@ -93,8 +93,9 @@ class Stream:
     def __init__(
         self, response: http.client.HTTPResponse, sock: socket.socket, close: Callable[[], None]
     ) -> None:
+        self._response = response  # if the connection ends with it, nobody else keeps it open
         self._socket = sock
-        self._ended_by = close
+        self._end_connection = close
         self._chunks = Chunks() if response.chunked else None
         self._text = bytearray()
         self._searched = 0
@@ -128,7 +129,8 @@ class Stream:
         return [mapping_of(line) for line in lines]
 
     def close(self) -> None:
-        self._ended_by()
+        self._response.close()
+        self._end_connection()
 
     @property
     def _over(self) -> bool:

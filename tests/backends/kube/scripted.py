@@ -78,7 +78,7 @@ async def _while_there(reader: asyncio.StreamReader, replying: Awaitable[None]) 
     task = asyncio.ensure_future(replying)
     try:
         while not task.done():
-            if reader.at_eof():
+            if reader.at_eof() or reader.exception() is not None:
                 raise ConnectionAbortedError
             await asyncio.wait([task], timeout=0.01)
         await task
@@ -198,7 +198,9 @@ def stream(*pieces: bytes, end: bool = True) -> Reply:
     return reply
 
 
-def kubeconfig(folder: Path, server: str, *, user: Json | None = None, **cluster: object) -> Path:
+def kubeconfig(
+    folder: Path, server: str, *, user: Json | None = None, cluster: Json | None = None
+) -> Path:
     """Write one with a single context."""
     file = folder / "kubeconfig"
     file.write_text(
@@ -206,7 +208,7 @@ def kubeconfig(folder: Path, server: str, *, user: Json | None = None, **cluster
             {
                 "current-context": "c",
                 "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-                "clusters": [{"name": "c", "cluster": {"server": server, **cluster}}],
+                "clusters": [{"name": "c", "cluster": {"server": server, **(cluster or {})}}],
                 "users": [{"name": "u", "user": user or {}}],
             }
         )
