@@ -122,7 +122,7 @@ class NodePort(Protocol):
         """Make a claim's devices usable; the same again gives the same answer.
 
         Waits up to 40 s for whatever can pass. A second call joins the one that runs; a caller
-        that is cancelled leaves it running.
+        that is cancelled leaves it running. What comes of it is counted, and told as an event.
 
         Raises:
             AccelkitError: It cannot be done; nothing is half done. The text is for users.
@@ -132,7 +132,8 @@ class NodePort(Protocol):
     async def release(self, claim: str) -> None:
         """Undo what was done for the claim with this uid; unknown claims are fine.
 
-        Waits for a preparation of the same claim, then undoes it.
+        Waits for a preparation of the same claim, then undoes it. What comes of it is counted,
+        and told as an event.
 
         Raises:
             AccelkitError: Something could not be undone yet; ask again.

@@ -78,6 +78,22 @@ class Calls:
                 self._idle.set()
 
 
+class _OfAgentError(Exception):
+    """What the agent answered; it has counted and told that itself."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+@contextmanager
+def _agent() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise _OfAgentError(error) from error
+
+
 @attrs.frozen
 class _Kind:
     """What is done with claims, in the words of metrics, events and the log."""
@@ -178,7 +194,8 @@ class NodeService:
             tree = await fetch(self._node, claim, self._patience)
             allocation = allocation_of(tree, claim, self._driver, self._node.view())
             pods.extend(allocation.pods)
-            prepared = await self._node.prepare(allocation)
+            with _agent():
+                prepared = await self._node.prepare(allocation)
         if prepared.claim != claim:
             raise ClaimMismatch(
                 f"claim {claim.name}: uid {claim.uid} was prepared for claim "
@@ -192,7 +209,8 @@ class NodeService:
     async def _release(self, uid: str) -> None:
         if not is_uid(uid):
             return  # nothing was ever prepared for it
-        await self._node.release(uid)
+        with _agent():
+            await self._node.release(uid)
         for companion in self._companions:
             await companion.released(uid)
 
@@ -201,22 +219,23 @@ class NodeService:
     ) -> tuple[R | None, str]:
         """What came of *work*, or why nothing did, in words for users."""
         begun = self._node.clock.monotonic()
-        outcome, why = "ok", ""
-        result: R | None = None
+        fields: dict[str, object] = {"claim": claim.uid, "driver": self._driver.name}
         try:
             async with asyncio.timeout(self._patience.answer_s):
                 result = await work
+        except _OfAgentError as answered:
+            _, why = self._in_words(answered.error, kind, claim)
         except Exception as error:  # noqa: BLE001 - whatever it is, the other claims go on
-            outcome, why = self._in_words(error, kind, claim)
+            code, why = self._in_words(error, kind, claim)
+            took_s = self._node.clock.monotonic() - begun
+            self._node.meter.observe(kind.metric, took_s, (self._driver.vendor, code))
             self._node.tell(kind.failing, why, claim=claim, pod=next(iter(pods), None))
-        took_s = self._node.clock.monotonic() - begun
-        self._node.meter.observe(kind.metric, took_s, (self._driver.vendor, outcome))
-        fields = {"claim": claim.uid, "driver": self._driver.name, "took_ms": round(took_s * 1000)}
-        if why:
-            log.warning("claim not %s", kind.done, extra={**fields, "reason": why})
         else:
-            log.info("claim %s", kind.done, extra=fields)
-        return result, why
+            took_ms = round((self._node.clock.monotonic() - begun) * 1000)
+            log.info("claim %s", kind.done, extra={**fields, "took_ms": took_ms})
+            return result, ""
+        log.warning("claim not %s", kind.done, extra={**fields, "reason": why})
+        return None, why
 
     def _in_words(self, error: Exception, kind: _Kind, claim: ClaimRef) -> tuple[str, str]:
         """The code and the text of *error*."""

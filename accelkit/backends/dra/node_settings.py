@@ -22,6 +22,9 @@ class Patience:
     """Shortest and longest pause after a socket that could not be bound."""
     silent_s: float = 10.0
     """Until it counts that the kubelet did not come, or did not come back."""
+    forgotten: int = 60
+    """Looks in a row that must find files of no claim before they go: whoever wrote them may be
+    another instance, whose record has not been seen yet."""
     drain_s: float = 25.0
     """Of calls that run when the service ends: one that is cut is not moved to another instance,
     and its pod waits for a minute. The default grace period of pods, less 5 s."""

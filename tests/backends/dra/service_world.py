@@ -11,6 +11,7 @@ import attrs
 import grpc.aio
 
 from accelkit.backends.dra.claims import Driver
+from accelkit.backends.dra.claims_tree import mapping, text
 from accelkit.backends.dra.node import Companion, NodeService
 from accelkit.backends.dra.node_settings import Patience
 from accelkit.backends.wire import services
@@ -98,7 +99,10 @@ class KubeDouble:
     claims: dict[str, Json] = attrs.Factory(dict)
     """By name: a copy is answered, as from a wire."""
     failing: BackendError | None = None
+    refusing: list[BackendError] = attrs.Factory(list)
+    """What the next writes meet."""
     asked: list[str] = attrs.Factory(list)
+    written: list[str] = attrs.Factory(list)
     reading: Callable[[str], object] = lambda _name: None
     """Called before a claim is answered; what it returns is awaited if it can be."""
 
@@ -120,6 +124,20 @@ class KubeDouble:
             raise ApiError(f'resourceclaims "{name}" not found', status=404)
         found: Json = json.loads(json.dumps(self.claims[name]))
         return found
+
+    async def replace(
+        self, resource: Resource, item: Json, *, namespace: str = "", subresource: str = ""
+    ) -> Json:
+        assert (resource, namespace, subresource) == (CLAIMS, "default", "status")
+        if self.refusing:
+            raise self.refusing.pop(0)
+        metadata = mapping(item, "metadata")
+        name, version = text(metadata, "name"), text(metadata, "resourceVersion")
+        if text(self.claims[name], "metadata", "resourceVersion") != version:
+            raise ApiError("the object has been modified", status=409)
+        self.claims[name] = {**item, "metadata": {**metadata, "resourceVersion": f"{version}1"}}
+        self.written.append(name)
+        return self.claims[name]
 
     @property
     def port(self) -> KubePort:
@@ -172,9 +190,8 @@ def asked(number: int, *, name: str = "", namespace: str = "default") -> dra.Cla
 
 
 def node_double(root: Path, kube: KubeDouble) -> NodePortDouble:
-    return NodePortDouble(
-        paths=Paths(kubelet=str(root / "k"), cdi=str(root / "cdi")), kube=kube.port
-    )
+    paths = Paths(kubelet=str(root / "k"), cdi=str(root / "cdi"), run=str(root / "run"))
+    return NodePortDouble(paths=paths, kube=kube.port)
 
 
 @asynccontextmanager
@@ -182,13 +199,13 @@ async def serving(
     root: Path,
     *claims: Mapping[str, object],
     patience: Patience = QUICK,
-    companions: Iterable[Companion] = (),
+    companions: Callable[[NodePortDouble], Iterable[Companion]] = lambda _node: (),
 ) -> AsyncGenerator[World, None]:
     """A node service that answers at a socket, with *claims* at the API server."""
     kube = KubeDouble()
     kube.put(*claims)
     node = node_double(root, kube)
-    service = NodeService(ACME, node, patience, companions)
+    service = NodeService(ACME, node, patience, companions(node))
     path = root / "acme.sock"
     async with await bind(path, service.handlers()), dial(path) as channel:
         yield World(node, kube, service, channel)

@@ -53,7 +53,7 @@ async def test_claim_is_prepared_and_answered_with_its_devices(tmp_path: Path) -
         assert answer == dra.NodePrepareResourceResponse(
             devices=[device("gpu-0"), device("gpu-1", "more")]
         )
-        assert here.node.meter.observed["accelkit_prepare_seconds", ("acme", "ok")] == 1
+        assert here.node.told == []
 
 
 async def test_claim_that_is_ready_is_answered_without_the_api_server(tmp_path: Path) -> None:
@@ -244,6 +244,7 @@ async def test_error_of_the_agent_is_the_answer(tmp_path: Path) -> None:
         here.node.preparing = refuse
 
         assert await here.refusal() == "gpu-0 belongs to claim c9; wait for its end"
+        assert here.node.told == []  # the agent does that itself
 
 
 async def test_answer_comes_before_the_kubelet_gives_up(tmp_path: Path) -> None:
@@ -257,6 +258,7 @@ async def test_answer_comes_before_the_kubelet_gives_up(tmp_path: Path) -> None:
         text = await here.refusal()
 
         assert text.startswith("claim c1 could not be prepared in 0.05 s")
+        assert here.node.told == [("PrepareFailed", text)]
 
 
 async def test_foreign_error_stays_in_the_log(
@@ -338,13 +340,8 @@ async def test_release_of_unknown_claims_is_fine(tmp_path: Path, beta: bool) -> 
         )
 
 
-async def test_failing_release_is_told_in_the_namespace_of_the_pod(tmp_path: Path) -> None:
-    """The kubelet says nothing about it to anybody."""
+async def test_failing_release_fails_its_claim_alone(tmp_path: Path) -> None:
     async with serving(tmp_path) as here:
-        pod = PodRef(uid="p", namespace="default", name="p1")
-        here.node.entries[uid(1)] = LedgerEntry(
-            state=EntryState.READY, claim=ref(1), driver=DRIVER, pieces=(), pods=(pod,)
-        )
 
         async def fail(claim_uid: str) -> None:
             if claim_uid == uid(1):
@@ -355,7 +352,26 @@ async def test_failing_release_is_told_in_the_namespace_of_the_pod(tmp_path: Pat
 
         assert answers[uid(1)].error == "gpu-0 is still in use; end process 12"
         assert answers[uid(2)].error == ""
-        assert here.node.told == [("ReleaseFailing", "gpu-0 is still in use; end process 12")]
+
+
+async def test_release_that_does_not_end_is_told_in_the_namespace_of_the_pod(
+    tmp_path: Path,
+) -> None:
+    """The kubelet says nothing about it to anybody."""
+
+    async def hang(_: str) -> None:
+        await asyncio.Event().wait()
+
+    async with serving(tmp_path, patience=attrs.evolve(QUICK, answer_s=0.05)) as here:
+        pod = PodRef(uid="p", namespace="default", name="p1")
+        here.node.entries[uid(1)] = LedgerEntry(
+            state=EntryState.READY, claim=ref(1), driver=DRIVER, pieces=(), pods=(pod,)
+        )
+        here.node.releasing = hang
+        text = (await here.unprepare(asked(1)))[uid(1)].error
+
+        assert text.startswith("claim c1 could not be released in 0.05 s")
+        assert here.node.told == [("ReleaseFailing", text)]
         assert here.node.meter.observed["accelkit_release_seconds", ("acme", "prepare-failed")] == 1
 
 
@@ -371,7 +387,7 @@ async def test_companions_come_after_the_work_and_may_add_to_it(tmp_path: Path) 
         async def released(self, claim_uid: str) -> None:
             done.append(("released", claim_uid in here.node.entries))
 
-    async with serving(tmp_path, claim(1), companions=[Adds()]) as here:
+    async with serving(tmp_path, claim(1), companions=lambda _node: [Adds()]) as here:
         first = await here.prepare_one()
         await here.prepare_one()
         await here.unprepare(asked(1))
