@@ -81,13 +81,20 @@ def card_of(nvml: Nvml, device: Device) -> Card:
     return Card(nvml=nvml, handle=handle, cut=cut, name=str(device.root))
 
 
-def create(card: Card, placement: Placement, read_back: Callable[[], Device]) -> Device:
+def create(
+    card: Card,
+    placement: Placement,
+    read_back: Callable[[], Device],
+    *,
+    undo_s: float = UNDO_S,
+) -> Device:
     """Make the partition, or complete one that was begun; what is there already is answered.
 
     Args:
         card: The parent.
         placement: Where.
         read_back: The partition as *discover* yields it.
+        undo_s: How long what was begun may take to go.
 
     Raises:
         PlaceOccupied: Something else is there.
@@ -110,7 +117,7 @@ def create(card: Card, placement: Placement, read_back: Callable[[], Device]) ->
         _make_compute(card, placement)
         return read_back()
     except AccelkitError as error:
-        _undo(card, placement, error)
+        _undo(card, placement, undo_s, error)
         raise
 
 
@@ -200,14 +207,14 @@ def compute_profiles(nvml: Nvml, instance: Handle) -> Iterator[Answer]:
             yield info
 
 
-def _undo(card: Card, placement: Placement, why: AccelkitError) -> None:
+def _undo(card: Card, placement: Placement, undo_s: float, why: AccelkitError) -> None:
     """Take away what was begun.
 
     Raises:
         PartitionError: It is still there.
     """
     try:
-        destroy(card, placement, UNDO_S)
+        destroy(card, placement, undo_s)
     except AccelkitError as error:
         raise PartitionError(
             f"{why}; what was begun could not be undone: {error}",
@@ -270,12 +277,20 @@ def _unmake(card: Card, gi: int, placement: Placement) -> None:
     try:
         # Parts first: an instance with parts is in use.
         for compute in list(_compute_instances(card.nvml, instance)):
-            card.nvml.maybe("nvmlComputeInstanceDestroy", compute)
-        card.nvml.maybe("nvmlGpuInstanceDestroy", instance)
+            _unless_gone(card.nvml, "nvmlComputeInstanceDestroy", compute)
+        _unless_gone(card.nvml, "nvmlGpuInstanceDestroy", instance)
     except NvmlError as error:
         if error.value != facts.IN_USE:
             raise
         raise _in_use(card, placement, "by somebody whom no list of processes shows") from error
+
+
+def _unless_gone(nvml: Nvml, function: str, handle: Handle) -> None:
+    try:
+        nvml.ask(function, handle)
+    except NvmlError as error:
+        if error.value not in {facts.NOT_FOUND, facts.INVALID_ARGUMENT}:
+            raise
 
 
 def _in_use(card: Card, placement: Placement, who: str) -> PartitionInUse:

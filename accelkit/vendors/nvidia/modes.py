@@ -15,8 +15,8 @@ _PAUSE_S = 0.05
 _SWITCH = {mig.MIG: 1, mig.WHOLE: 0}
 
 
-def set_mode(nvml: Nvml, device: Device, mode: str) -> None:
-    """Returns when the driver shows *device* in *mode*; at once if it is.
+def set_mode(nvml: Nvml, device: Device, mode: str, patience_s: float = REACHED_S) -> None:
+    """Return when the driver shows *device* in *mode*; at once if it is.
 
     Raises:
         NeedsReset: Only a reset would do it, which is not even asked for: on Ampere the driver
@@ -37,7 +37,7 @@ def set_mode(nvml: Nvml, device: Device, mode: str) -> None:
         raise _needs_reset(card, mode)
     _refuse_if_busy(card, mode)
     _switch(card, mode, wanted, current[0])
-    _wait(nvml, device, mode)
+    _wait(nvml, device, mode, patience_s)
 
 
 def _needs_reset(card: Card, mode: str) -> NeedsReset:
@@ -108,12 +108,12 @@ def _is_in(nvml: Nvml, device: Device, wanted: int) -> bool:
     return bool(current[0] == wanted)
 
 
-def _wait(nvml: Nvml, device: Device, mode: str) -> None:
-    end = time.monotonic() + REACHED_S
+def _wait(nvml: Nvml, device: Device, mode: str, patience_s: float) -> None:
+    end = time.monotonic() + patience_s
     while not _is_in(nvml, device, _SWITCH[mode]):
         if time.monotonic() >= end:
             raise PartitionError(
-                f"{device.root} is not in mode {mode} {REACHED_S:g} s after the driver said so",
+                f"{device.root} is not in mode {mode} {patience_s:g} s after the driver said so",
                 device=str(device.root),
                 remedy=facts.KERNEL_LOG,
             )

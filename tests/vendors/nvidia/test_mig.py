@@ -1,7 +1,7 @@
 import attrs
 import pytest
 
-from accelkit import Device
+from accelkit import Device, Unreadable
 from accelkit.core.model import contradictions, part_of
 from accelkit.vendors.nvidia import mig
 from accelkit.vendors.nvidia.products import PRODUCTS
@@ -157,3 +157,28 @@ def test_kernel_module_that_does_not_tell_the_rights_costs_that_gpu_only(bench: 
 
     assert [d.locality.pci_address for d in made.devices()] == ["0000:04:00.0"]
     assert [u.subject for u in made.unreadable()] == ["0000:03:00.0"]
+
+
+@pytest.mark.parametrize(
+    "call,verb,left",
+    [
+        ("nvmlGpuInstanceGetInfo", "destroy-mig gpu-0 2", []),
+        ("nvmlDeviceGetGpuInstanceId", "destroy-mig gpu-0 2", []),
+        ("nvmlDeviceGetComputeInstanceId", "destroy-mig gpu-0 2", []),
+        ("nvmlDeviceGetMaxMigDeviceCount", "destroy-mig gpu-0 2", []),
+        ("nvmlDeviceGetMaxMigDeviceCount", "create-mig gpu-0 1g.10gb 5", ["-2", "-5"]),
+        ("nvmlGpuInstanceGetInfo", "create-mig gpu-0 1g.10gb 5", ["-2", "-5"]),
+    ],
+)
+def test_gpu_that_is_cut_between_two_calls_is_read_again(
+    bench: Make, call: str, verb: str, left: list[str]
+) -> None:
+    made = bench("h100", 1)
+    made.do("mig gpu-0 on", "create-mig gpu-0 1g.10gb 2")
+    made.fail(call, verb, times=1)
+    found = made.discover()
+
+    assert [d for d in found if isinstance(d, Unreadable)] == []
+    names = {d.id.name[-2:] for d in found if isinstance(d, Device) and d.parent is not None}
+    assert names <= {"-2", "-5"}
+    assert [p.id.name[-2:] for p in parts(made)] == left

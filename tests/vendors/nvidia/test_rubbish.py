@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from accelkit import Device, SourceError
+from accelkit import Device, PartitionError, Placement, Setting, SourceError
+from accelkit.core.model import contradictions
 from accelkit.core.reading import read_inventory
 from accelkit.testing.machine_host import MachineHost
 from accelkit.testing.simulate import set_state, simulate
+from accelkit.vendors.nvidia import carving, modes
 from accelkit.vendors.nvidia.vendor import Nvidia, NvidiaOptions
 from tests.vendors.nvidia.bench import Answer, Bench, Liar, Make, evidence
 
@@ -152,6 +154,21 @@ def test_two_gpus_of_one_uuid_are_one_device_and_one_problem(bench: Make) -> Non
     assert [(p.subject, p.code) for p in report.problems] == [("0000:04:00.0", "rubbish")]
 
 
+def test_profiles_of_one_name_are_one_profile(bench: Make) -> None:
+    host = Liar(bench("h100", 1).directory)
+
+    def same(function: Answer, *arguments: object) -> int:
+        code = function(*arguments)
+        if not code:
+            arguments[-1]._obj.name = b"1g.10gb"  # type: ignore[attr-defined]  # as ctypes
+        return code
+
+    host.lies = {"nvmlDeviceGetGpuInstanceProfileInfoV": same}
+    (device,) = read_inventory(Nvidia(NvidiaOptions()), host).devices
+
+    assert [p.name for p in device.profiles] == ["1g.10gb"]
+
+
 @pytest.mark.parametrize("count", [b"\xff\xff\xff\xff", b"\x01\x01\0\0"])
 def test_impossible_number_of_gpus_is_no_knowledge_at_all(directory: str, count: bytes) -> None:
     host = Liar(directory)
@@ -177,3 +194,68 @@ def test_absurd_number_of_processes_takes_no_memory(bench: Make) -> None:
 
     assert list(vendor.holders(host, devices)) == []
     assert called == [None]
+
+
+def work_on(host: Liar, parent: Device) -> None:
+    """Cut, undo it and set what can be set; only errors that the contract knows may come out."""
+    nvml = Nvidia(NvidiaOptions()).nvml(host)
+    honest = MachineHost(host._shared.directory)
+    place = Placement(profile="1g.10gb", start=2, size=1)
+
+    def read_back() -> Device:
+        vendor = Nvidia(NvidiaOptions())
+        found = (d for d in vendor.discover(honest) if isinstance(d, Device))
+        return next(d for d in found if d.placement == place)
+
+    def cut() -> None:
+        carving.create(carving.card_of(nvml, parent), place, read_back, undo_s=0.05)
+
+    def uncut() -> None:
+        carving.destroy(carving.card_of(nvml, parent), place, 0.05)
+
+    mode = Setting(device=parent.id, key="compute-mode", value="exclusive-process")
+    vendor = Nvidia(NvidiaOptions())
+    works: list[Callable[[], None]] = [
+        cut,
+        uncut,
+        partial(modes.set_mode, nvml, parent, "whole", 0.05),
+        partial(vendor.apply, host, mode),
+        partial(vendor.revert, host, mode),
+    ]
+    for work in works:
+        with suppress(SourceError, PartitionError):
+            work()
+    vendor.close()
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> str:
+    made = str(tmp_path_factory.mktemp("machine"))
+    simulate("nvidia", "h100", 1, made)
+    return made
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_whatever_fails_while_hardware_is_changed_is_a_known_error_and_contradicts_nothing(
+    empty: str, data: st.DataObject
+) -> None:
+    for verb in ("mig gpu-0 off", "mig gpu-0 on", "lag gpu-0 0s"):
+        set_state(empty, verb.split())
+    (parent,) = Nvidia(NvidiaOptions()).discover(MachineHost(empty))
+    assert isinstance(parent, Device)
+    lying = data.draw(st.sets(st.sampled_from(symbols(empty)), min_size=1, max_size=3))
+    codes = st.sampled_from([0, 2, 3, 6, 13, 15, 16, 19, 23, 999])
+    host = Liar(empty)
+    host.lies = {
+        symbol: failing(data.draw(codes))
+        if data.draw(st.booleans())
+        else scribbling(data.draw(st.binary(min_size=1, max_size=8)))
+        for symbol in sorted(lying)
+    }
+
+    work_on(host, parent)
+    report = read_inventory(Nvidia(NvidiaOptions()), MachineHost(empty))
+    assert report.problems == ()
+    assert contradictions(report.devices, (), ()) == ()
