@@ -10,6 +10,7 @@ import attrs
 
 from accelkit.agent import figures, loops
 from accelkit.agent.admission import Pending
+from accelkit.agent.duties import Around, Duties
 from accelkit.agent.endpoints import Answers
 from accelkit.agent.holders import Holders, HoldingsReader
 from accelkit.agent.knowledge import Knowledge
@@ -18,9 +19,10 @@ from accelkit.agent.listening import Listening
 from accelkit.agent.metrics import Metrics
 from accelkit.agent.port import Shared
 from accelkit.agent.problems import Problems
+from accelkit.agent.reach import Connect, Reach
 from accelkit.agent.renewal import Renewal, Stamp
 from accelkit.agent.running import Backends
-from accelkit.agent.signals import Bell
+from accelkit.agent.signals import Bell, within
 from accelkit.agent.sources import Source
 from accelkit.agent.store import Switch
 from accelkit.core.backend import BackendFactory
@@ -37,6 +39,12 @@ TICK_S = 0.5
 """A follower leads within two of them."""
 HANG_S = 10.0
 """A loop that did not turn for so long hangs."""
+GRACE_S = 30.0
+"""Of a pod whose manifest does not say."""
+CLOSE_S = 0.5
+"""How long connections to the API server may take to be dropped."""
+LAST_S = 5.0
+"""What is left of the time to end for streams and sockets, when preparations had the rest."""
 
 
 @attrs.frozen(kw_only=True)
@@ -62,6 +70,10 @@ class Parts:
     """Of the file before it was read, so that a change of since then is noticed."""
     load_failures: tuple[LoadFailure, ...] = ()
     """Plugins that are not used."""
+    connect: Connect | None = None
+    """Opens the way to the API server; None: there is none."""
+    grace_s: float = GRACE_S
+    """How long after the order to end the process is killed."""
 
 
 class Agent:
@@ -78,6 +90,7 @@ class Agent:
         self._metrics = Metrics()
         self._problems = Problems(parts.clock.now)
         self._pending = Pending(parts.clock)
+        self._holders = Holders(parts.holdings, self._problems)
         self._knowledge = Knowledge(
             parts.node,
             parts.boot,
@@ -85,8 +98,11 @@ class Agent:
             [self._source(vendor) for vendor in parts.vendors],
             self._pending,
             parts.clock,
-            Holders(parts.holdings, self._problems),
+            self._holders,
         )
+        self._reach = Reach(parts.connect, self._metrics)
+        self._leading, self._holdings = Switch(), Bell()
+        self._duties = Duties(self._around(directory))
         self._shared = self._port_parts()
         self._backends = Backends(parts.backends, self._shared)
         self._listening = Listening(
@@ -101,6 +117,8 @@ class Agent:
             self._metrics,
             parts.policy_stamp,
         )
+        self.finished = asyncio.Event()
+        """Set when nothing is left but to end streams and sockets."""
         self._unused = tuple(_problem(failure) for failure in parts.load_failures)
         self._reload = Bell()
         self._turned = parts.clock.monotonic()
@@ -122,12 +140,16 @@ class Agent:
         self._describe()
         try:
             await self._lead()
+            if not await self._begun():
+                return
             self._backends.start(self._parts.policy)
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(loop) for loop in self._loops()]
                 log.info("agent started", extra={"node": self._parts.node})
                 await self._shared.closing.wait()
                 log.info("agent ends")
+                await self._duties.finish(max(0.0, self._parts.grace_s - LAST_S))
+                self.finished.set()
                 for task in tasks:
                     task.cancel()
         finally:
@@ -158,14 +180,21 @@ class Agent:
             for source in self._knowledge.sources.values()
             if source.report is None
         )
+        policy = self._knowledge.policy
         if self._shared.leading.now:
-            return (*unheard, *self._backends.why_not_up(self._knowledge.policy))
+            up = self._backends.why_not_up(policy, api_away=self._reach.away)
+            return (*unheard, *up)
         nobody = () if self._lease.elsewhere else ("nobody leads: the leader lock cannot be had",)
-        return (*unheard, *nobody)
+        return (*unheard, *nobody, *self._backends.why_not_registered(policy))
 
     def problems(self) -> tuple[Problem, ...]:
         """Everything that keeps the agent, its backends or its vendors from their work."""
-        return (*self._knowledge.problems, *self._problems.all, *self._unused)
+        return (
+            *self._knowledge.problems,
+            *self._problems.all,
+            *self._duties.problems,
+            *self._unused,
+        )
 
     def dump(self) -> None:
         """Log what runs: tasks, lanes, and how old the view is."""
@@ -199,13 +228,33 @@ class Agent:
             clock=self._clock,
             meter=self._metrics,
             store=self._knowledge.store,
-            leading=Switch(),
+            leading=self._leading,
             closing=Switch(),
             answered=self._knowledge.answered,
             problems=self._problems,
             pending=self._pending,
             sources=self._knowledge.sources,
-            holdings=Bell(),
+            holdings=self._holdings,
+            reach=self._reach,
+            keeper=self._duties.keeper,
+            tell=self._duties.events.tell,
+        )
+
+    def _around(self, run: Path) -> Around:
+        return Around(
+            node=self._parts.node,
+            boot=self._parts.boot,
+            version=self._parts.version,
+            run=run,
+            knowledge=self._knowledge,
+            holders=self._holders,
+            holdings=self._holdings,
+            leading=self._leading,
+            reach=self._reach,
+            backends=self._parts.backends,
+            problems=self._problems,
+            metrics=self._metrics,
+            clock=self._clock,
         )
 
     def _answers(self) -> Answers:
@@ -216,6 +265,7 @@ class Agent:
             view=lambda: self._knowledge.store.view,
             problems=self.problems,
             backends=lambda: self._backends.made,
+            ledger=lambda: self._duties.keeper.entries,
         )
 
     def _loops(self) -> Iterable[Coroutine[None, None, None]]:
@@ -226,6 +276,24 @@ class Agent:
             yield from loops.all_of(self._knowledge, source, self._clock)
         if self._parts.holdings is not None:
             yield loops.read_holdings(self._knowledge, self._shared.holdings, self._clock)
+        yield from self._duties.loops(self.problems)
+
+    async def _begun(self) -> bool:
+        """Take over what this boot left; False: the agent was told to end meanwhile."""
+        begin = asyncio.create_task(self._duties.begin())
+        end = asyncio.create_task(self._shared.closing.wait())
+        try:
+            while not (begin.done() or end.done()):
+                self._turned = self._clock.monotonic()
+                either = asyncio.wait((begin, end), return_when=asyncio.FIRST_COMPLETED)
+                await within(self._clock, TICK_S, either)
+            if begin.done():
+                begin.result()
+            return begin.done() and not end.done()
+        finally:
+            for task in (begin, end):
+                task.cancel()
+            await asyncio.gather(begin, end, return_exceptions=True)
 
     async def _tick(self) -> None:
         """Look after what costs nothing: the lock, the policy file, the passing of time."""
@@ -268,6 +336,7 @@ class Agent:
             self._shown = store.version
         figures.show_events(self._metrics, store.view, self._knowledge.evidence)
         figures.show_problems(self._metrics, self.problems())
+        self._duties.show(self._metrics)
         self._metrics.set("accelkit_ready", float(not self.why_not_ready()))
         self._metrics.set("accelkit_leader", float(self._shared.leading.now))
         for source in self._knowledge.sources.values():
@@ -275,12 +344,14 @@ class Agent:
 
     async def _end(self) -> None:
         self._shared.closing.set(True)
+        self.finished.set()
         await self._backends.end()
         await self._listening.close_socket()
         # The lock goes after them: who leads next must meet neither streams nor sockets of ours.
         self._shared.leading.set(False)
         self._lease.release()
         await self._listening.close_port()
+        await within(self._clock, CLOSE_S, self._reach.close())
         for source in self._knowledge.sources.values():
             source.close()
         log.info("agent ended")

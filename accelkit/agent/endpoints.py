@@ -1,13 +1,14 @@
 """What the agent answers over HTTP. Not here: the protocol."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 import attrs
 
 from accelkit.agent.http import JSON, Response
 from accelkit.agent.metrics import CONTENT_TYPE, Metrics
 from accelkit.core.backend import Backend
+from accelkit.core.claims import LedgerEntry
 from accelkit.core.model import Problem
 from accelkit.core.view import View
 
@@ -22,6 +23,10 @@ class Answers:
     view: Callable[[], View]
     problems: Callable[[], Iterable[Problem]]
     backends: Callable[[], Mapping[str, Backend[object]]]
+    ledger: Callable[[], Mapping[str, LedgerEntry]] = dict
+    """Claims of this boot by uid."""
+    apply: Callable[[], Awaitable[object]] | None = None
+    """Cuts devices as the policy says, those that wait to be told, too; returns what came of it."""
 
     def public(self, path: str) -> Response | None:
         """For everybody who reaches the port: probes and metrics."""
@@ -41,12 +46,23 @@ class Answers:
         match path.split("/")[1:]:
             case ["view"]:
                 return _json(self.view())
+            case ["ledger"]:
+                entries = self.ledger()
+                return _json(tuple(entries[uid] for uid in sorted(entries)))
             case ["problems"]:
                 return _json(tuple(self.problems()))
             case ["documents", name] if name in self.backends():
                 return _json(self.backends()[name].render(self.view()))
             case _:
                 return self.public(path)
+
+    async def post(self, path: str, body: bytes) -> Response | None:
+        """For root on this node: what it may let the agent do."""
+        if path != "/apply" or self.apply is None:
+            return None
+        if body:
+            return Response.of(400, "nothing is said by what is posted here: leave it empty")
+        return _json(await self.apply())
 
 
 def _json(value: object) -> Response:

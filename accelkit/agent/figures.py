@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from datetime import datetime
 
 from accelkit.agent.metrics import Labels, Metrics
+from accelkit.core.claims import EntryState, LedgerEntry
 from accelkit.core.evidence import names_of
 from accelkit.core.model import Device, Evidence, Holding, Problem
 from accelkit.core.values import Health
@@ -34,6 +36,26 @@ def show(metrics: Metrics, view: View) -> None:
     )
     metrics.replace("accelkit_device_holder", {_holder(h): 1.0 for h in view.holdings})
     metrics.replace("accelkit_policy_info", {(view.revision,): 1.0})
+
+
+def show_claims(
+    metrics: Metrics,
+    entries: Iterable[LedgerEntry],
+    now: datetime,
+    drivers: Iterable[str] = (),
+) -> None:
+    """Count claims by driver and state; of *drivers* those that have none, too."""
+    counts: Counter[Labels] = Counter(
+        {(driver, state): 0 for driver in drivers for state in EntryState}
+    )
+    oldest: dict[Labels, float] = {}
+    for entry in entries:
+        key = (entry.driver, entry.state.value)
+        counts[key] += 1
+        if entry.since is not None:
+            oldest[key] = max(oldest.get(key, 0.0), (now - entry.since).total_seconds())
+    metrics.replace("accelkit_claims", counts)
+    metrics.replace("accelkit_oldest_claim_seconds", oldest)
 
 
 def show_problems(metrics: Metrics, problems: Iterable[Problem]) -> None:

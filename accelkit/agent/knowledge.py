@@ -93,6 +93,8 @@ class Knowledge:
         """Asked for every view."""
         self.amend: Callable[[View], View] = lambda view: view
         """What else is known of a view before anybody sees it."""
+        self.settled: Callable[[View], bool] = lambda _view: True
+        """Whether what *amend* knows will do for the first view that is served."""
         self._coming: View | None = None
         """The view as it will be once a new policy is taken over."""
         self._node = node
@@ -193,7 +195,8 @@ class Knowledge:
             wanted = offered(after, source.name).values()
             if not all(source.made.tried(device.id, terms) for device, terms in wanted):
                 source.health.ring()
-        self.answered.set(bool(after.snapshot.answered))
+        if bool(after.snapshot.answered) and self.settled(after):
+            self.answered.set(True)
         if self.store.publish(after):
             _tell(before, after)
 

@@ -43,7 +43,7 @@ class Listening:
         self._problems = problems
         self._clock = clock
         self._tcp = HttpServer(answers.public)
-        self._local = HttpServer(answers.local)
+        self._local = HttpServer(answers.local, answers.post)
 
     async def serve_port(self) -> None:
         """Try until the port is ours."""
@@ -68,7 +68,7 @@ class Listening:
         if self._local.in_place:
             return
         await self._local.close()
-        self._local = HttpServer(self._answers.local)
+        self._local = HttpServer(self._answers.local, self._answers.post)
         try:
             await self._local.listen_unix(self._path)
         except OSError as error:

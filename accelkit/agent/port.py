@@ -6,8 +6,11 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 import attrs
 
 from accelkit.agent.admission import Pending, check
+from accelkit.agent.keeper import Keeper
+from accelkit.agent.keeper_means import Tell
 from accelkit.agent.metrics import Metrics
 from accelkit.agent.problems import Problems
+from accelkit.agent.reach import Reach
 from accelkit.agent.signals import Bell
 from accelkit.agent.sources import Source
 from accelkit.agent.store import Switch, ViewStore
@@ -26,7 +29,6 @@ from accelkit.core.allocation import (
 from accelkit.core.backend import BackendStatus
 from accelkit.core.claims import LedgerEntry
 from accelkit.core.clock import Clock
-from accelkit.core.errors import LedgerError
 from accelkit.core.kube import KubePort
 from accelkit.core.model import DeviceId
 from accelkit.core.policy import Offer, Paths
@@ -52,6 +54,9 @@ class Shared:
     pending: Pending
     sources: Mapping[str, Source]
     holdings: Bell
+    reach: Reach
+    keeper: Keeper
+    tell: Tell
 
 
 class Port:
@@ -93,7 +98,7 @@ class Port:
 
     @property
     def kube(self) -> KubePort | None:
-        return None
+        return self._shared.reach.kube
 
     def views(self) -> AsyncIterator[View]:
         return self._shared.store.views()
@@ -115,16 +120,16 @@ class Port:
         return edits
 
     async def prepared(self, claim: ClaimRef) -> Prepared | None:
-        raise LedgerError(f"{claim.name}: this agent keeps no record of claims")
+        return await self._shared.keeper.prepared(claim)
 
     async def prepare(self, allocation: Allocation) -> Prepared:
-        raise LedgerError(f"{allocation.claim.name}: this agent keeps no record of claims")
+        return await self._shared.keeper.prepare(allocation)
 
     async def release(self, claim: str) -> None:
-        raise LedgerError(f"{claim}: this agent keeps no record of claims")
+        await self._shared.keeper.release(claim)
 
     def claims(self) -> Mapping[str, LedgerEntry]:
-        return {}
+        return self._shared.keeper.entries
 
     def tell(
         self,
@@ -135,16 +140,7 @@ class Port:
         pod: PodRef | None = None,
         warning: bool = True,
     ) -> None:
-        log.log(
-            logging.WARNING if warning else logging.INFO,
-            "event",
-            extra={
-                "reason": reason,
-                "text": text,
-                "claim": None if claim is None else f"{claim.namespace}/{claim.name}",
-                "pod": None if pod is None else f"{pod.namespace}/{pod.name}",
-            },
-        )
+        self._shared.tell(reason, text, claim=claim, pod=pod, warning=warning)
 
     def report(self, status: BackendStatus) -> None:
         if status != self.status:

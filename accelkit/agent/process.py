@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 BROKE = 70
 """EX_SOFTWARE of sysexits.h: the loop broke, and whoever started us should start us again."""
 LAST_S = 9.5
-"""After so long the process ends, whatever still runs."""
+"""So long after preparations have ended the process ends, whatever still runs."""
 SWITCH_S = 0.001
 """How long a thread may keep the interpreter while an RPC waits for it."""
 
@@ -57,10 +57,16 @@ def _settle() -> None:
 
 def _end(agent: Agent) -> None:
     agent.stop()
-    asyncio.get_running_loop().call_later(LAST_S, _give_up)
+    _ENDING.add(asyncio.ensure_future(_give_up(agent)))
 
 
-def _give_up() -> None:
+_ENDING: set[asyncio.Future[None]] = set()
+"""Kept, for nobody else does."""
+
+
+async def _give_up(agent: Agent) -> None:
+    await agent.finished.wait()
+    await asyncio.sleep(LAST_S)
     log.error("the agent did not end in time")
     _leave(BROKE)
 

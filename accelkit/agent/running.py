@@ -6,9 +6,11 @@ from collections.abc import Collection, Mapping
 
 import attrs
 
+from accelkit.agent.keeper_means import DRA
 from accelkit.agent.port import Port, Shared
 from accelkit.agent.supervisor import supervise
 from accelkit.core.backend import Backend, BackendFactory
+from accelkit.core.offers import KUBELET
 from accelkit.core.policy import Policy
 
 log = logging.getLogger(__name__)
@@ -17,9 +19,19 @@ END_S = 6.0
 """How long backends may take to end their streams."""
 
 
-def wanted(policy: Policy) -> tuple[str, ...]:
-    """Names of the backends that offers go through, sorted."""
-    return tuple(sorted({offer.through for offer in policy.offers}))
+def wanted(policy: Policy, factories: Mapping[str, BackendFactory]) -> tuple[str, ...]:
+    """Names of the backends that *policy* needs, sorted: those that offers go through, and more."""
+    through = {offer.through for offer in policy.offers}
+    beside = {name for name, factory in factories.items() if _asks(factory, policy)}
+    return tuple(sorted(through | beside))
+
+
+def _asks(factory: BackendFactory, policy: Policy) -> bool:
+    try:
+        return bool(factory.wanted(policy))
+    except Exception:
+        log.exception("backend cannot say whether it is wanted", extra={"backend": factory.name})
+        return False
 
 
 @attrs.define
@@ -50,7 +62,7 @@ class Backends:
         which somebody holds a device serves those who hold it.
         """
         self._policy = policy
-        for name in sorted({*wanted(policy), *held_through}):
+        for name in sorted({*wanted(policy, self._factories), *held_through}):
             if name not in self._running and name in self._factories:
                 self._shared.meter.set("accelkit_up", 0, (name,))
                 self._shared.meter.count("accelkit_backend_restarts_total", (name,), 0)
@@ -63,15 +75,27 @@ class Backends:
         """Those that could be made, by name."""
         return {name: r.backend for name, r in self._running.items() if r.backend is not None}
 
-    def why_not_up(self, policy: Policy) -> tuple[str, ...]:
-        """What is missing before *policy* is served, a sentence each."""
-        return tuple(filter(None, (self._why(name) for name in wanted(policy))))
+    def why_not_up(self, policy: Policy, *, api_away: bool = False) -> tuple[str, ...]:
+        """What is missing before *policy* is served, a sentence each.
 
-    def _why(self, name: str) -> str:
+        With *api_away* a backend need not have published what it could not publish.
+        """
+        names = wanted(policy, self._factories)
+        return tuple(filter(None, (self._why(name, api_away=api_away) for name in names)))
+
+    def why_not_registered(self, policy: Policy) -> tuple[str, ...]:
+        """The same of an instance that does not lead: claims may come to it all the same."""
+        if DRA not in wanted(policy, self._factories):
+            return ()
+        why = self._why(DRA, api_away=True)
+        return (why,) if why else ()
+
+    def _why(self, name: str, *, api_away: bool) -> str:
         if name not in self._running:
             return f"backend {name} has not started"
         status = self._running[name].port.status
-        if status.registered and status.published:
+        excused = api_away and name != KUBELET
+        if status.registered and (status.published or excused):
             return ""
         lacks = "published" if status.registered else "registered"
         return f"backend {name} has not {lacks} yet" + (

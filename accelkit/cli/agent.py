@@ -7,18 +7,21 @@ import os
 import socket
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
 import attrs
 
-from accelkit.agent.agent import Parts
+from accelkit.agent.agent import GRACE_S, Parts
 from accelkit.agent.holders import HoldingsReader
 from accelkit.agent.logs import configure
 from accelkit.agent.process import run
+from accelkit.agent.reach import Count
 from accelkit.agent.renewal import stamp_of
 from accelkit.cli.composing import boot_of, check_installed, choose_vendors
 from accelkit.core.clock import RealClock
+from accelkit.core.kube import KubePort
 from accelkit.core.model import Holding
 from accelkit.core.policy import Policy
 from accelkit.core.policy_check import policy_problems
@@ -47,6 +50,7 @@ def main(argv: Sequence[str]) -> int:
     faulthandler.dump_traceback_later(LOAD_S, exit=True, file=heard)
     try:
         parts = compose(asked.policy, asked.node, asked.host)
+        parts = attrs.evolve(parts, grace_s=asked.grace)
     finally:
         faulthandler.cancel_dump_traceback_later()
     run(parts)
@@ -71,6 +75,14 @@ def _parser() -> argparse.ArgumentParser:
         "--host",
         metavar="DIR",
         help="the host's root or a simulated machine (default: paths.host of the policy)",
+    )
+    parser.add_argument(
+        "--grace",
+        type=float,
+        default=GRACE_S,
+        metavar="SECONDS",
+        help="how long after SIGTERM it is killed: terminationGracePeriodSeconds of its pod"
+        " (default: %(default)g)",
     )
     return parser
 
@@ -122,6 +134,7 @@ def compose(file: Path | None, node: str, root: str | None) -> Parts:
         policy_file=file,
         policy_stamp=stamp,
         load_failures=chosen.failures,
+        connect=partial(_connect, policy),
     )
 
 
@@ -138,6 +151,13 @@ def _read(file: Path | None) -> Policy:
     from accelkit.agent.reload import read_policy_file  # noqa: PLC0415 - needs yaml
 
     return read_policy_file(file)
+
+
+def _connect(policy: Policy, count: Count) -> KubePort | None:
+    """Opens the way to the API server; loaded when somebody asks for it, after the sockets."""
+    from accelkit.backends.kube import connect  # noqa: PLC0415 - see above
+
+    return connect(policy.kube, count=count)
 
 
 def _holdings(policy: Policy, vendors: Iterable[Vendor]) -> HoldingsReader:

@@ -49,7 +49,8 @@ async def test_probe_lists_what_is_missing(tmp_path: Path) -> None:
 async def test_agent_whose_loop_did_not_turn_lately_is_not_live(tmp_path: Path) -> None:
     socket = tmp_path / "run" / "agent.sock"
     async with running(parts(tmp_path)) as agent:
-        await until(socket.exists)
+        begun = agent._turned
+        await until(lambda: agent._turned > begun)
         agent._clock = Ahead()
         dead = await get(socket, "/livez")
         agent._clock = RealClock()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
-from tests.agent.toys import PATIENCE_S, get, get_json
+from tests.agent.toys import BOOT, PATIENCE_S, get, get_json
 from tests.processes import ROOT, running
 
 
@@ -22,7 +22,7 @@ def started(
 def written(tmp_path: Path, offer: str = "one") -> Path:
     file = tmp_path / "policy.yaml"
     file.write_text(
-        f"paths: {{run: {tmp_path / 'run'}}}\n"
+        f"paths: {{run: {tmp_path / 'run'}, cdi: {tmp_path / 'cdi'}}}\n"
         "http: {listen: ''}\n"
         "read: {inventory: 100ms}\n"
         f"offers: [{{name: {offer}}}]\n"
@@ -62,7 +62,7 @@ async def test_sigterm_ends_the_agent_cleanly(tmp_path: Path) -> None:
         code, log = await ended(process)
 
     assert code == 0
-    assert [path.name for path in (tmp_path / "run").iterdir()] == ["leader.lock"]
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {BOOT, "leader.lock"}
     events = [line["event"] for line in log]
     assert events[-1] == "agent ended"
     assert "agent started" in events

@@ -46,6 +46,7 @@ QUICK = Read(
     inventory=Seconds(0.05), health=Seconds(0.05), holdings=Seconds(0.05), debounce=Seconds(0.01)
 )
 PATIENCE_S = 10.0
+BOOT = "22222222-2222-4222-8222-222222222222"
 
 
 class Toy(Vendor):
@@ -319,7 +320,7 @@ class ToyBackend:
 def policy(tmp_path: Path) -> Policy:
     """A quick policy with its run directory below *tmp_path*."""
     return Policy(
-        paths=Paths(run=str(tmp_path / "run")),
+        paths=Paths(run=str(tmp_path / "run"), cdi=str(tmp_path / "cdi")),
         http=Http(listen="127.0.0.1:0"),
         read=QUICK,
         offers=(Offer(name="all"),),
@@ -337,6 +338,7 @@ def parts(tmp_path: Path, *vendors: Vendor, wanted: Policy | None = None) -> Par
         host=RealHost(str(tmp_path / "host")),
         clock=RealClock(),
         version="1.2.3",
+        boot=BOOT,
     )
 
 

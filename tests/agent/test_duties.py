@@ -1,0 +1,533 @@
+"""What an agent does for claims: with real files, a toy vendor and an API server in memory."""
+
+import asyncio
+import json
+import logging
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from accelkit.agent.agent import Agent, Parts
+from accelkit.core.allocation import Allocation, ClaimRef, Piece, Prepared
+from accelkit.core.backend import BackendFactory, BackendStatus, NodePort
+from accelkit.core.errors import ConfigError, TransportError
+from accelkit.core.host import Host
+from accelkit.core.kube import CLAIMS, EVENTS, KubePort
+from accelkit.core.model import Device, Holder, Holding, Unreadable
+from accelkit.core.policy import (
+    Events,
+    EventsEnabled,
+    Offer,
+    Policy,
+    Seconds,
+    Sharing,
+    Shutdown,
+    Timeslice,
+)
+from accelkit.core.values import HolderKind, Standing
+from accelkit.core.view import View
+from tests.agent.api import Api
+from tests.agent.toys import (
+    BOOT,
+    PATIENCE_S,
+    Cutting,
+    Toy,
+    ToyBackend,
+    codes_of,
+    cut_host,
+    device,
+    get,
+    get_json,
+    parts,
+    policy,
+    ready,
+    running,
+    until,
+    view_of,
+)
+
+UID = "11111111-2222-4333-8444-555555555555"
+CLAIM = ClaimRef(uid=UID, namespace="team", name="trainer-gpu")
+
+
+class DraToy(ToyBackend):
+    """The toy backend as one that prepares claims."""
+
+    name = "dra"
+
+
+def claiming(  # type: ignore[explicit-any]  # of Policy
+    tmp_path: Path,
+    *vendors: Toy,
+    sharing: Sharing = Sharing(),  # noqa: B008 - a value
+    api: Api | None = None,
+    **fields: Any,
+) -> Parts:
+    """An agent that offers everything through the toy of DRA; *fields* are of its policy."""
+    offers = (Offer(name="all", through="dra", sharing=sharing),)
+    wanted = attrs.evolve(policy(tmp_path), **{"offers": offers, **fields})
+    made = parts(tmp_path, *vendors, wanted=wanted)
+    factory = BackendFactory(name="dra", create=DraToy)
+
+    def connect(_count: object) -> KubePort | None:
+        return api
+
+    return attrs.evolve(made, backends={"dra": factory}, connect=connect)
+
+
+def port_of(agent: Agent) -> NodePort:
+    backend = agent._backends.made["dra"]
+    assert isinstance(backend, DraToy)
+    assert backend.node is not None
+    return backend.node
+
+
+def wish(vendor: Toy, name: str = "a", claim: ClaimRef = CLAIM) -> Allocation:
+    piece = Piece(device=device(vendor.name, name), request="gpu")
+    return Allocation(claim=claim, driver=f"{vendor.name}.accelkit.dev", pieces=(piece,))
+
+
+def claims_on_disk(tmp_path: Path) -> list[str]:
+    return sorted(p.stem for p in (tmp_path / "run" / BOOT / "claims").glob("*.json"))
+
+
+async def test_claim_is_prepared_held_and_released(tmp_path: Path) -> None:
+    toy = Toy()
+    async with running(claiming(tmp_path, toy)) as agent:
+        await ready(agent)
+        port = port_of(agent)
+        prepared = await port.prepare(wish(toy))
+        await until(lambda: view_of(agent).held)
+        (holding,) = view_of(agent).holdings
+        ledger = await get_json(tmp_path / "run" / "agent.sock", "/ledger")
+        metrics = agent._metrics.text().decode()
+        files = [path.name for path in (tmp_path / "cdi").iterdir()]
+        known = await port.prepared(CLAIM)
+        entries = dict(port.claims())
+        await port.release(UID)
+        await until(lambda: not view_of(agent).held)
+        counted = agent._metrics.text().decode()
+
+    assert [answer.device for answer in prepared.answers] == [device("toy", "a")]
+    assert known == prepared
+    assert entries.keys() == {UID}
+    assert holding == Holding(
+        device=device("toy", "a"),
+        through="dra",
+        holder=Holder(kind=HolderKind.CLAIM, namespace="team", claim="trainer-gpu", uid=UID),
+    )
+    assert isinstance(ledger, list)
+    assert [(e["state"], e["claim"]["uid"]) for e in ledger] == [("ready", UID)]
+    assert len(files) == 1
+    assert 'accelkit_claims{driver="toy.accelkit.dev",state="ready"} 1' in metrics
+    assert 'accelkit_oldest_claim_seconds{driver="toy.accelkit.dev",state="ready"}' in metrics
+    assert 'accelkit_claims{driver="toy.accelkit.dev",state="ready"} 0' in counted
+    assert list((tmp_path / "cdi").iterdir()) == []
+    assert claims_on_disk(tmp_path) == []
+
+
+class Late(Toy):
+    """Does not answer before it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = threading.Event()
+
+    def discover(self, host: Host) -> Iterable[Device | Unreadable]:
+        self.go.wait(PATIENCE_S)
+        return super().discover(host)
+
+
+async def test_claim_waits_for_the_first_answer_of_its_vendor(tmp_path: Path) -> None:
+    toy = Late()
+    async with running(claiming(tmp_path, toy)) as agent:
+        await until(lambda: agent._backends.made)
+        task = asyncio.create_task(port_of(agent).prepare(wish(toy)))
+        await until(lambda: agent._knowledge.sources["toy"].lanes.all[0].running)
+        waiting = not task.done()
+        toy.go.set()
+        async with asyncio.timeout(PATIENCE_S):
+            prepared = await task
+
+    assert waiting
+    assert prepared.claim == CLAIM
+
+
+async def test_prepared_claim_is_answered_after_a_restart_before_any_vendor(
+    tmp_path: Path,
+) -> None:
+    toy, late = Toy(), Late()
+    async with running(claiming(tmp_path, toy)) as agent:
+        await ready(agent)
+        before = await port_of(agent).prepare(wish(toy))
+    for path in (tmp_path / "cdi").iterdir():
+        path.unlink()
+    async with running(claiming(tmp_path, late)) as agent:
+        await until(lambda: agent._backends.made)
+        after = await port_of(agent).prepared(CLAIM)
+        held = view_of(agent).held
+        file_is_back = len(list((tmp_path / "cdi").iterdir())) == 1
+        late.go.set()
+
+    assert after == before
+    assert held == {device("toy", "a")}
+    assert file_is_back
+
+
+async def test_held_device_that_went_while_no_agent_ran_is_in_the_first_view_that_is_served(
+    tmp_path: Path,
+) -> None:
+    """What is not listed would be given away a second time."""
+    toy = Toy()
+    async with running(claiming(tmp_path, toy)) as agent:
+        await ready(agent)
+        await port_of(agent).prepare(wish(toy))
+    served: list[View] = []
+
+    class Watching(DraToy):
+        async def serve(self, node: NodePort) -> None:
+            async for view in node.views():
+                served.extend([view] if node.answered() else [])
+
+    toy.names = ("b",)
+    made = claiming(tmp_path, toy)
+    factory = BackendFactory(name="dra", create=Watching)
+    async with running(attrs.evolve(made, backends={"dra": factory})):
+        await until(lambda: served)
+
+    assert served[0].devices[device("toy", "a")].standing is Standing.LOST
+    assert device("toy", "b") in served[0].devices
+
+
+async def test_terms_of_a_held_device_outlive_a_restart_with_another_policy(
+    tmp_path: Path,
+) -> None:
+    toy = Toy()
+    async with running(claiming(tmp_path, toy)) as agent:
+        await ready(agent)
+        await port_of(agent).prepare(wish(toy))
+    async with running(parts(tmp_path, toy)) as agent:  # everything through the kubelet
+        await until(lambda: len(view_of(agent).edits) == 2)
+        given = view_of(agent).assignments
+
+    first, second = given[device("toy", "a")], given[device("toy", "b")]
+    assert first.leaving
+    assert first.terms is not None
+    assert (first.terms.through, second.terms and second.terms.through) == ("dra", "kubelet")
+
+
+async def test_other_boots_are_forgotten_before_the_record_is_read(tmp_path: Path) -> None:
+    other = tmp_path / "run" / BOOT.replace("2", "3")
+    (other / "claims").mkdir(parents=True)
+    async with running(claiming(tmp_path, Toy())) as agent:
+        await ready(agent)
+
+        assert not other.exists()
+
+
+async def test_record_that_cannot_be_read_is_waited_for_and_nothing_is_served(
+    tmp_path: Path,
+) -> None:
+    in_the_way = tmp_path / "run" / BOOT
+    in_the_way.parent.mkdir()
+    in_the_way.touch()
+    async with running(claiming(tmp_path, Toy())) as agent:
+        await until(lambda: "ledger-failed" in codes_of(agent))
+        state = (agent.live(), dict(agent._backends.made), bool(agent.why_not_ready()))
+        probe = await get(tmp_path / "run" / "agent.sock", "/livez")
+        in_the_way.unlink()
+        await ready(agent)
+
+        assert "ledger-failed" not in codes_of(agent)
+
+    assert state == (True, {}, True)
+    assert probe == (200, "ok\n")
+
+
+async def test_agent_that_waits_for_its_record_can_be_ended(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / BOOT).touch()
+    async with running(claiming(tmp_path, Toy())) as agent:
+        await until(lambda: "ledger-failed" in codes_of(agent))
+
+    assert not (tmp_path / "run" / "agent.sock").exists()
+
+
+async def test_preparation_that_runs_is_ended_before_the_agent_is(tmp_path: Path) -> None:
+    cutting = Cutting()
+    cut_host(tmp_path, "whole")
+    made = claiming(tmp_path, cutting, sharing=Sharing(timeslice=Timeslice.LONG))
+    agent = Agent(made)
+    life = asyncio.create_task(agent.run())
+    await ready(agent)
+    cutting.go.clear()
+    task = asyncio.create_task(port_of(agent).prepare(wish(cutting)))
+    await until(lambda: cutting.works == ["apply long"])
+    agent.stop()
+    await until(lambda: agent.why_not_ready() == ("the agent ends",))
+    serving = not agent._backends._running["dra"].task.done()
+    cutting.go.set()
+    async with asyncio.timeout(PATIENCE_S):
+        prepared = await task
+        await life
+
+    assert serving
+    assert isinstance(prepared, Prepared)
+    assert claims_on_disk(tmp_path) == [UID]
+
+
+async def test_preparation_that_takes_too_long_does_not_keep_the_agent_from_ending(
+    tmp_path: Path,
+) -> None:
+    cutting = Cutting()
+    cut_host(tmp_path, "whole")
+    made = claiming(tmp_path, cutting, sharing=Sharing(timeslice=Timeslice.LONG))
+    async with running(attrs.evolve(made, grace_s=0.0)) as agent:
+        await ready(agent)
+        cutting.go.clear()
+        task = asyncio.create_task(port_of(agent).prepare(wish(cutting)))
+        await until(lambda: cutting.works == ["apply long"])
+
+    cutting.go.set()
+    task.cancel()
+    assert claims_on_disk(tmp_path) == [UID]
+
+
+async def test_claims_that_are_left_at_the_end_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    toy = Toy()
+    with caplog.at_level(logging.WARNING):
+        async with running(claiming(tmp_path, toy)) as agent:
+            await ready(agent)
+            await port_of(agent).prepare(wish(toy))
+
+    (left,) = [r for r in caplog.records if r.message == "claims are left prepared"]
+    assert left.__dict__["claims"] == ["team/trainer-gpu"]
+
+
+async def test_end_waits_for_claims_as_the_policy_says(tmp_path: Path) -> None:
+    toy = Toy()
+    wait = Shutdown(wait_for_claims=Seconds(PATIENCE_S * 3))
+    agent = Agent(claiming(tmp_path, toy, shutdown=wait))
+    life = asyncio.create_task(agent.run())
+    await ready(agent)
+    await port_of(agent).prepare(wish(toy))
+    agent.stop()
+    await until(agent.why_not_ready)
+    waiting = not life.done()
+    await port_of(agent).release(UID)
+    async with asyncio.timeout(PATIENCE_S):
+        await life
+
+    assert waiting
+
+
+async def test_claim_that_the_api_server_does_not_have_is_released(tmp_path: Path) -> None:
+    toy, api = Toy(), Api()
+    quick = attrs.evolve(policy(tmp_path).read, reconcile=Seconds(0.02))
+    others = [attrs.evolve(CLAIM, uid=UID[:-1] + str(n), name=f"c{n}") for n in (1, 2)]
+    for n, claim in enumerate(others):
+        meta = {"name": claim.name, "namespace": "team", "uid": claim.uid if n else "another"}
+        api.put(CLAIMS, {"metadata": meta})
+    toy.names = ("a", "b", "c")
+    async with running(claiming(tmp_path, toy, api=api, read=quick)) as agent:
+        await ready(agent)
+        port = port_of(agent)
+        api.down = True
+        await port.prepare(wish(toy, "a"))  # not there at all
+        await port.prepare(wish(toy, "b", others[0]))  # another claim has its name
+        await port.prepare(wish(toy, "c", others[1]))
+        await until(lambda: len(api.asked) > 3)
+        away = set(port.claims())
+        api.down = False
+        await until(lambda: port.claims().keys() == {others[1].uid})
+        asked = len(api.asked)
+        await until(lambda: len(api.asked) > asked + 3)
+        left = set(port.claims())
+
+    assert away == {UID, others[0].uid, others[1].uid}
+    assert left == {others[1].uid}
+
+
+async def test_claim_that_a_pod_uses_is_kept_whatever_the_api_server_says(tmp_path: Path) -> None:
+    toy, api = Toy(), Api()
+    quick = attrs.evolve(policy(tmp_path).read, reconcile=Seconds(0.02))
+    holder = Holder(kind=HolderKind.CLAIM, namespace="team", claim="trainer-gpu", pod="p")
+    used = [Holding(device=device("toy", "a"), through="dra", holder=holder)]
+    up = [True]
+
+    async def read(_view: View) -> tuple[Holding, ...]:
+        if not up:
+            raise TransportError("no kubelet")
+        return tuple(used)
+
+    made = claiming(tmp_path, toy, api=api, read=quick)
+    async with running(attrs.evolve(made, holdings=read)) as agent:
+        await ready(agent)
+        port = port_of(agent)
+        await port.prepare(wish(toy))
+        await until(lambda: api.asked.count("get resourceclaims trainer-gpu") > 3)
+        kept = set(port.claims())
+        (holding,) = view_of(agent).holdings
+        up.clear()
+        used.clear()
+        asked = len(api.asked)
+        await until(lambda: "holders-unknown" in codes_of(agent))
+        await until(lambda: agent._knowledge.store.view.holdings)
+        unknown = set(port.claims())
+        up.append(True)
+        await until(lambda: not port.claims())
+
+    assert kept == unknown == {UID}
+    assert holding.holder == attrs.evolve(holder, uid=UID)
+    assert asked < len(api.asked)
+
+
+async def test_device_that_falls_ill_is_told_by_the_leader(tmp_path: Path) -> None:
+    toy, api = Toy(), Api()
+    async with running(claiming(tmp_path, toy, api=api)) as agent:
+        await ready(agent)
+        await port_of(agent).prepare(wish(toy))
+        await until(lambda: view_of(agent).held)
+        toy.names = ("b",)
+        await until(lambda: api.all(EVENTS))
+        told = [event["reason"] for event in api.all(EVENTS)]
+
+    assert told == ["DeviceLost"]
+
+
+async def test_policy_that_is_refused_is_told(tmp_path: Path) -> None:
+    api = Api()
+    file = tmp_path / "policy.yaml"
+    file.write_text("{}")
+
+    def refuse() -> Policy:
+        raise ConfigError([("$.offers", "nonsense")])
+
+    made = attrs.evolve(claiming(tmp_path, Toy(), api=api), read_policy=refuse, policy_file=file)
+    async with running(made) as agent:
+        await ready(agent)
+        agent.reload()
+        await until(lambda: api.all(EVENTS))
+        (event,) = api.all(EVENTS)
+
+    assert event["reason"] == "ConfigInvalid"
+    assert "$.offers: nonsense" in str(event["note"])
+
+
+@pytest.mark.parametrize(
+    "enabled, through, reached",
+    [
+        (EventsEnabled.AUTO, "kubelet", False),
+        (EventsEnabled.ALWAYS, "kubelet", True),
+        (EventsEnabled.AUTO, "dra", True),
+        (EventsEnabled.NEVER, "dra", False),
+    ],
+)
+async def test_events_are_sent_where_the_policy_or_a_backend_uses_the_api(
+    tmp_path: Path, enabled: EventsEnabled, through: str, *, reached: bool
+) -> None:
+    api, toy = Api(), Toy()
+    made = claiming(
+        tmp_path,
+        toy,
+        api=api,
+        offers=(Offer(name="all", through=through),),
+        events=Events(enabled=enabled),
+    )
+    kubelet = BackendFactory(name="kubelet", create=ToyBackend)
+    made = attrs.evolve(made, backends={**made.backends, "kubelet": kubelet})
+    async with running(made) as agent:
+        await ready(agent)
+        agent._shared.tell("DeviceLost", "toy/a is gone")
+        if reached:
+            await until(lambda: api.all(EVENTS))
+
+    assert [asked.split()[0] for asked in api.asked] == (["create", "close"] if reached else [])
+
+
+async def test_instance_that_follows_is_ready_when_it_can_prepare_claims(tmp_path: Path) -> None:
+    class Slow(DraToy):
+        go = asyncio.Event()
+
+        async def serve(self, node: NodePort) -> None:
+            self.node = node
+            await self.go.wait()
+            node.report(BackendStatus(backend="dra", registered=True))
+            await asyncio.Event().wait()
+
+    async with running(claiming(tmp_path, Toy())) as first:
+        await ready(first)
+        factory = BackendFactory(name="dra", create=Slow)
+        second_parts = attrs.evolve(claiming(tmp_path, Toy()), backends={"dra": factory})
+        async with running(second_parts) as second:
+            await until(lambda: "toy/a" in {str(i) for i in view_of(second).devices})
+            await until(lambda: len(second.why_not_ready()) == 1)
+            before = second.why_not_ready()
+            Slow.go.set()
+            await ready(second)
+
+            assert not second._shared.leading.now
+
+    assert before == ("backend dra has not registered yet",)
+
+
+async def test_leader_is_ready_unpublished_only_while_the_api_server_is_away(
+    tmp_path: Path,
+) -> None:
+    class Unpublished(DraToy):
+        async def serve(self, node: NodePort) -> None:
+            node.report(BackendStatus(backend="dra", registered=True, detail="no answer"))
+            await asyncio.Event().wait()
+
+    factory = BackendFactory(name="dra", create=Unpublished)
+    made = attrs.evolve(claiming(tmp_path, Toy()), backends={"dra": factory})
+    async with running(made) as agent:
+        await until(lambda: len(agent.why_not_ready()) == 1)
+        reasons = agent.why_not_ready()
+        agent._reach._count("get", "nodes", "error")
+        away = agent.why_not_ready()
+        agent._reach._count("get", "nodes", "200")
+        back = agent.why_not_ready()
+        metrics = agent._metrics.text().decode()
+
+    assert reasons == back == ("backend dra has not published yet: no answer",)
+    assert away == ()
+    assert 'accelkit_api_requests_total{verb="get",resource="nodes",code="error"} 1' in metrics
+
+
+async def test_backend_that_the_policy_wants_without_an_offer_is_started(tmp_path: Path) -> None:
+    class Extended(ToyBackend):
+        name = "extended"
+
+    def bug(_policy: Policy) -> bool:
+        raise ZeroDivisionError
+
+    made = parts(tmp_path, Toy())
+    extended = BackendFactory(name="extended", create=Extended, wanted=lambda _policy: True)
+    broken = BackendFactory(name="broken", create=Extended, wanted=bug)
+    backends = {**made.backends, "extended": extended, "broken": broken}
+    async with running(attrs.evolve(made, backends=backends)) as agent:
+        await ready(agent)
+
+        assert agent._backends.made.keys() == {"kubelet", "extended"}
+
+
+async def test_settings_of_the_policy_hold_on_devices_of_the_kubelet(tmp_path: Path) -> None:
+    cutting = Cutting()
+    cut_host(tmp_path, "whole")
+    offer = Offer(name="all", sharing=Sharing(shares=2, timeslice=Timeslice.LONG))
+    made = parts(tmp_path, cutting, wanted=attrs.evolve(policy(tmp_path), offers=(offer,)))
+    switch = tmp_path / "host" / "cut" / "switch"
+    async with running(made) as agent:
+        await until(lambda: switch.read_text() == "long")
+
+        assert "setting-failed" not in codes_of(agent)
+
+    kept = json.loads((tmp_path / "run" / BOOT / "standing.json").read_text())
+    assert [one["setting"]["value"] for one in kept] == ["long"]
