@@ -12,7 +12,6 @@ TEXT = "not available in this version"
 NOT_YET: Mapping[str, frozenset[object]] = {
     "vendors[].isolation": frozenset({Isolation.THREAD}),
     "read.telemetry": frozenset(),
-    "read.reconcile": frozenset(),
     "layouts": frozenset(),
     "partitioning[].how": frozenset(),
     "partitioning[].layout": frozenset(),
@@ -31,13 +30,9 @@ NOT_YET: Mapping[str, frozenset[object]] = {
     "health.evict": frozenset(),
     "backends.dra": frozenset(),
     "backends.extended": frozenset(),
-    "kube": frozenset(),
     "http.page": frozenset({Page.NONE}),
     "labels": frozenset(),
     "telemetry": frozenset(),
-    "events": frozenset(),
-    "shutdown": frozenset(),
-    "release": frozenset(),
 }
 """Field to the values beside its default that do work."""
 

@@ -84,6 +84,7 @@ def policy_problems(
         *offer_problems(policy.offers, backends),
         *_health(policy),
         *_listen(policy),
+        *_events(policy),
         *not_yet(policy),
     ]
     for name, factory in (backends or {}).items():
@@ -184,6 +185,7 @@ def _durations(policy: Policy) -> Found:
         "$.health.flap.within": health.flap.within,
         "$.health.flap.hold": health.flap.hold,
         "$.kube.timeout": policy.kube.timeout,
+        "$.release.giveUpAfter": policy.release.give_up_after,
     }
     for path, seconds in positive.items():
         if seconds <= 0:
@@ -262,3 +264,8 @@ def _listen(policy: Policy) -> Found:
     found = _LISTEN.fullmatch(text)
     if text and not (found and int(found["port"]) <= PORT_LIMIT):
         yield "$.http.listen", f"expected host:port, :port or nothing, found {text!r}"
+
+
+def _events(policy: Policy) -> Found:
+    if policy.events.per_minute < 1:
+        yield "$.events.perMinute", "must be at least 1; enabled: never sends none"

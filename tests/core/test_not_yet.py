@@ -9,7 +9,6 @@ from accelkit.core.policy_check import parse_policy
 EXAMPLES: dict[str, object] = {
     "$.vendors[1].isolation": {"vendors": [{"name": "a"}, {"name": "b", "isolation": "process"}]},
     "$.read.telemetry": {"read": {"telemetry": "1s"}},
-    "$.read.reconcile": {"read": {"reconcile": "1s"}},
     "$.layouts": {"layouts": {"a": {"1g": 1}}},
     "$.partitioning[0].how": {"partitioning": [{"how": "dynamic"}]},
     "$.partitioning[0].layout": {"partitioning": [{"layout": "a"}]},
@@ -30,13 +29,9 @@ EXAMPLES: dict[str, object] = {
     "$.health.evict": {"health": {"evict": ["hot"]}},
     "$.backends.dra.drivers": {"backends": {"dra": {"drivers": {"a": "b.c"}}}},
     "$.backends.extended.check": {"backends": {"extended": {"check": False}}},
-    "$.kube.client": {"kube": {"client": "lean"}},
     "$.http.page": {"http": {"page": "listen"}},
     "$.labels.file": {"labels": {"file": "/labels"}},
     "$.telemetry.names": {"telemetry": {"names": ["dcgm"]}},
-    "$.events.perMinute": {"events": {"perMinute": 1}},
-    "$.shutdown.waitForClaims": {"shutdown": {"waitForClaims": "1s"}},
-    "$.release.giveUpAfter": {"release": {"giveUpAfter": "1s"}},
 }
 
 
@@ -54,6 +49,9 @@ def test_defaults_are_fine() -> None:
 
 
 def test_every_changed_part_of_a_block_is_told() -> None:
-    tree = {"kube": {"client": "lean", "timeout": "1s"}}
+    tree = {"health": {"flap": {"changes": 9, "within": "1s"}}}
 
-    assert [path for path, _ in not_yet(parse_policy(tree))] == ["$.kube.client", "$.kube.timeout"]
+    assert [path for path, _ in not_yet(parse_policy(tree))] == [
+        "$.health.flap.changes",
+        "$.health.flap.within",
+    ]

@@ -149,6 +149,13 @@ def test_policy_is_fine(tree: object) -> None:
             "expected more than 0, at most 100",
         ),
         ({"read": {"health": "0s"}}, "$.read.health", "must be longer than 0s"),
+        ({"kube": {"timeout": "0s"}}, "$.kube.timeout", "must be longer than 0s"),
+        ({"release": {"giveUpAfter": "0s"}}, "$.release.giveUpAfter", "must be longer than 0s"),
+        (
+            {"events": {"perMinute": 0}},
+            "$.events.perMinute",
+            "must be at least 1; enabled: never sends none",
+        ),
         ({"expect": [{"count": 0}]}, "$.expect[0].count", "must be at least 1"),
         (
             {"only": {"attributes": {"firmwar": "x"}}},
@@ -370,7 +377,6 @@ def test_policy_is_wrong_in_one_place(tree: object, path: str, text: str) -> Non
             "$.partitioning[0].profiles",
             "means nothing unless how is dynamic",
         ),
-        ({"kube": {"timeout": "0s"}}, "$.kube.timeout", "must be longer than 0s"),
         ({"health": {"flap": {"hold": "0s"}}}, "$.health.flap.hold", "must be longer than 0s"),
     ],
 )
