@@ -100,6 +100,10 @@ METRICS: tuple[Metric, ...] = (
     _metric(
         "accelkit_preferred_seconds", _H, "resource outcome", "GetPreferredAllocation.", "seconds"
     ),
+    _metric("accelkit_slice_writes_total", _C, "driver verb", "Slices that were written."),
+    _metric(
+        "accelkit_slice_drops_total", _C, "driver field", "Fields that the API server did not keep."
+    ),
     _metric("accelkit_registrations_total", _C, "backend outcome", "Registrations."),
     _metric("accelkit_streams", _G, "resource", "Open streams of device lists."),
     _metric("accelkit_config_reloads_total", _C, "outcome", "Policies read while running."),

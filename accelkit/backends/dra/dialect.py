@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
 
-from accelkit.backends.dra.pool import Dialect, PoolDevice, Slice
+from accelkit.backends.dra.pool import Dialect, Pool, PoolDevice, Slice
 from accelkit.core.errors import ConfigError
 from accelkit.core.values import AttributeValue
 
@@ -66,6 +66,18 @@ def narrowed(dialect: Dialect, fields: Iterable[str]) -> Dialect:
     """*dialect* without what needs *fields*."""
     less = {name: value for field in fields for name, value in _NARROWER.get(field, {}).items()}
     return attrs.evolve(dialect, **less)
+
+
+def lacking(pool: Pool, dialect: Dialect) -> frozenset[str]:
+    """Fields that *pool*, made for a server that keeps everything, has, and *dialect* has not."""
+    devices = [device for one in pool.slices for device in one.devices]
+    found = {
+        "taints": not dialect.taints and any(d.taints for d in devices),
+        "consumesCounters": not dialect.counters and any(d.consumes for d in devices),
+        "allowMultipleAllocations": not dialect.consumable and any(d.shareable for d in devices),
+        "bindingConditions": not dialect.bindings and any(d.binding for d in devices),
+    }
+    return frozenset(name for name, lacks in found.items() if lacks)
 
 
 def _dropped(sent: Slice, kept: Slice) -> Iterator[str]:

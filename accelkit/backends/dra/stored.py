@@ -1,16 +1,17 @@
 """ResourceSlice objects as the server keeps them, read back. Pure. Not here: writing them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 import attrs
 
-from accelkit.backends.dra.objects import Owner, content, owner_reference
+from accelkit.backends.dra.objects import Owner, content, owner_reference, slice_name
 from accelkit.backends.dra.pool import (
     Capacity,
     Consumption,
     CounterSet,
     Effect,
+    Pool,
     PoolDevice,
     RequestPolicy,
     Slice,
@@ -22,6 +23,8 @@ from accelkit.core.kube import Json
 from accelkit.core.model import Binding
 from accelkit.core.values import AttributeValue, FrozenMap, Version, freeze
 
+MOST_SLICES = 256
+"""More are none of ours: at most 2,048 devices of a vendor are believed."""
 _ENVELOPE = frozenset({"driver", "nodeName", "pool"})
 
 
@@ -54,7 +57,7 @@ def read_slice(item: Json) -> Stored:
     owners = metadata.get("ownerReferences")
     return Stored(
         name=_text(metadata, "name"),
-        version=_text(metadata, "resourceVersion"),
+        version=version_of(item),
         driver=_text(spec, "driver"),
         node=_text(spec, "nodeName"),
         pool=_text(pool, "name"),
@@ -63,6 +66,50 @@ def read_slice(item: Json) -> Stored:
         owners=tuple(owners) if isinstance(owners, list) else (),
         slice=_read_content({k: v for k, v in spec.items() if k not in _ENVELOPE}),
     )
+
+
+def published_pool(driver: str, node: str, stored: Iterable[Stored]) -> Pool | None:
+    """The pool that *stored* are, slice by slice; None: there is none.
+
+    Where a slice is missing, or holds what we never write, an empty one stands for it.
+    """
+    found = {one.name: one.slice or Slice() for one in stored if one.pool == node}
+    numbers = [n for n in range(MOST_SLICES) if slice_name(driver, node, n) in found]
+    if not numbers:
+        return None
+    names = (slice_name(driver, node, n) for n in range(max(numbers) + 1))
+    return Pool(driver=driver, name=node, slices=tuple(found.get(n, Slice()) for n in names))
+
+
+def with_times(wanted: Slice, stored: Iterable[Stored]) -> Slice:
+    """*wanted* with the times of taints that are there already: since when does not change."""
+    times = {
+        (device.name, taint): taint.added
+        for one in stored
+        if one.slice is not None
+        for device in one.slice.devices
+        for taint in device.taints
+    }
+    if not times:
+        return wanted
+    devices = (
+        attrs.evolve(
+            device,
+            taints=tuple(
+                attrs.evolve(taint, added=times.get((device.name, taint)))
+                for taint in device.taints
+            ),
+        )
+        if device.taints
+        else device
+        for device in wanted.devices
+    )
+    return attrs.evolve(wanted, devices=tuple(devices))
+
+
+def version_of(item: Json) -> str:
+    """The resource version of *item*."""
+    return _text(_mapping(item, "metadata"), "resourceVersion")
 
 
 def _mapping(tree: Json, key: str) -> Json:

@@ -3,14 +3,14 @@
 Loads gRPC when it serves, not before. Not here: how one resource is served.
 """
 
-import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
 from accelkit.backends.kubelet.document import BACKEND, Document, catalog_of, document, fit
 from accelkit.backends.kubelet.settings import Patience, Settings, Way
 from accelkit.backends.kubelet.writer import Writer
+from accelkit.backends.leading import while_leading
 from accelkit.core.backend import BackendStatus, NodePort
 from accelkit.core.policy import Policy
 from accelkit.core.view import View
@@ -47,25 +47,7 @@ class KubeletBackend:
                 node.report(BackendStatus(backend=BACKEND, detail="another instance leads"))
             await node.leading.wait()
             term = Term(node, self.settings, self._way, self._writer)
-            await _while_leading(node, term.run())
-
-
-async def _while_leading(node: NodePort, term: Coroutine[object, object, None]) -> None:
-    work = asyncio.create_task(term)
-    lost = asyncio.create_task(_not_leading(node))
-    try:
-        await asyncio.wait((work, lost), return_when=asyncio.FIRST_COMPLETED)
-        if work.done():
-            await work
-    finally:
-        work.cancel()
-        lost.cancel()
-        await asyncio.gather(work, lost, return_exceptions=True)
-
-
-async def _not_leading(node: NodePort) -> None:
-    while node.leading.now:
-        await node.leading.changed()
+            await while_leading(node, term.run())
 
 
 def create(policy: Policy, patience: Patience = Patience()) -> KubeletBackend:  # noqa: B008 - a frozen value
