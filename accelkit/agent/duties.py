@@ -17,7 +17,7 @@ from accelkit.agent.holders import Holders
 from accelkit.agent.keeper import Keeper
 from accelkit.agent.knowledge import Claimed, Knowledge
 from accelkit.agent.ledger import Ledger
-from accelkit.agent.memory import NO_BOOT, Memory, forget_other_boots
+from accelkit.agent.memory import NO_BOOT, Memory
 from accelkit.agent.metrics import Metrics
 from accelkit.agent.mps import Mps
 from accelkit.agent.names import Names
@@ -89,7 +89,9 @@ class Duties:
         )
         self.works = Works(knowledge.sources, lambda: knowledge.store.view)
         self._changed = Bell()
-        self.keeper = self._make_keeper(boot)
+        self._disk = HostDisk()
+        self._ledger = Ledger(around.run, boot, writer=around.version, clock=clock, disk=self._disk)
+        self.keeper = self._make_keeper()
         self.names = Names(
             around.node,
             self.kube,
@@ -121,8 +123,11 @@ class Duties:
     async def begin(self) -> None:
         """Take over what this boot left: once, before anything is served."""
         around = self._around
-        if forgotten := forget_other_boots(around.run, around.boot):
-            log.info("earlier boots forgotten", extra={"boots": list(forgotten)})
+        if around.boot:  # else any of them may be this one
+            try:
+                self._ledger.forget_other_boots()
+            except LedgerError as error:
+                log.warning("earlier boots not forgotten", extra={"error": str(error)})
         while True:
             try:
                 await self.keeper.load()
@@ -242,13 +247,12 @@ class Duties:
         await self._around.knowledge.ask_holders()
         return self._around.holders
 
-    def _make_keeper(self, boot: str) -> Keeper:
+    def _make_keeper(self) -> Keeper:
         around = self._around
         policy = around.knowledge.policy
-        disk = HostDisk()
         return Keeper(
-            ledger=Ledger(around.run, boot, writer=around.version, clock=around.clock, disk=disk),
-            files=ClaimFiles(Path(policy.paths.cdi), disk=disk),
+            ledger=self._ledger,
+            files=ClaimFiles(Path(policy.paths.cdi), disk=self._disk),
             hardware=self.works,
             view=lambda: around.knowledge.store.view,
             clock=around.clock,

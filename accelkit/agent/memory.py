@@ -4,15 +4,12 @@ Not here: claims, which are a record of their own.
 """
 
 import json
-import logging
-import os
-import re
-import shutil
 from pathlib import Path
 from typing import TypeVar
 
 import attrs
 
+from accelkit.agent.disk import HostDisk, put
 from accelkit.agent.problems import AGENT, Problems
 from accelkit.core.allocation import ContainerEdits
 from accelkit.core.errors import ConfigError
@@ -21,15 +18,12 @@ from accelkit.core.policy import Offer
 from accelkit.core.values import FrozenMap, freeze
 from accelkit.core.view import Assignment, View
 
-log = logging.getLogger(__name__)
-
 FORMAT = "1.0"
 """Of both files; what is written with another first number is not read."""
 INVENTORY = "inventory.json"
 ASSIGNMENT = "assignment.json"
 NO_BOOT = "unknown"
 """Stands for the boot where the host does not tell which it is."""
-_BOOT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @attrs.frozen(kw_only=True, field_transformer=freeze)
@@ -185,39 +179,6 @@ def write_whole(path: Path, data: bytes) -> None:
     Raises:
         OSError: It cannot be written; what was there stays.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}-{os.getpid()}")
-    try:
-        with fresh.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    except OSError:
-        fresh.unlink(missing_ok=True)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def forget_other_boots(run: Path, boot: str) -> tuple[str, ...]:
-    """Remove what earlier boots left in the run directory; what cannot be removed stays.
-
-    Returns:
-        Their ids; none where it is not known which boot this is.
-    """
-    removed = []
-    for path in sorted(run.iterdir()) if _BOOT.fullmatch(boot) else ():
-        if path.is_dir() and path.name != boot and _BOOT.fullmatch(path.name):
-            try:
-                shutil.rmtree(path)
-            except OSError as error:
-                log.warning(
-                    "earlier boot not removed", extra={"path": str(path), "error": str(error)}
-                )
-            else:
-                removed.append(path.name)
-    return tuple(removed)
+    disk = HostDisk()
+    disk.make(path.parent, 0o700)
+    put(disk, path, data, 0o600)

@@ -1,5 +1,4 @@
 import json
-import logging
 from pathlib import Path
 
 import attrs
@@ -10,7 +9,6 @@ from accelkit.agent.memory import (
     INVENTORY,
     MadeFor,
     Memory,
-    forget_other_boots,
     write_whole,
 )
 from accelkit.agent.problems import Problems
@@ -184,50 +182,6 @@ def test_directory_that_cannot_be_written_is_a_problem_until_it_can(
 
     assert noted == [("not-remembered", ASSIGNMENT), ("not-remembered", INVENTORY)]
     assert problems.all == ()
-
-
-def test_file_that_cannot_take_its_place_leaves_nothing_behind(tmp_path: Path) -> None:
-    (tmp_path / "file" / "inside").mkdir(parents=True)
-
-    with pytest.raises(OSError, match="directory"):
-        write_whole(tmp_path / "file", b"x")
-
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
-OLD = "11111111-1111-4111-8111-111111111111"
-NOW = "22222222-2222-4222-8222-222222222222"
-
-
-def test_earlier_boots_are_forgotten_and_nothing_else(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    for name in (OLD, NOW, "mps", "unknown"):
-        (tmp_path / name / "claims").mkdir(parents=True)
-    (tmp_path / "leader.lock").touch()
-    (tmp_path / OLD.replace("1", "3")).touch()
-    (tmp_path / OLD.replace("1", "4")).symlink_to(tmp_path / "mps")
-
-    with caplog.at_level(logging.WARNING):
-        forgotten = forget_other_boots(tmp_path, NOW)
-
-    assert forgotten == (OLD,)
-    assert {path.name for path in tmp_path.iterdir()} == {
-        NOW,
-        "mps",
-        "unknown",
-        "leader.lock",
-        OLD.replace("1", "3"),
-        OLD.replace("1", "4"),
-    }
-    assert [record.message for record in caplog.records] == ["earlier boot not removed"]
-
-
-def test_nothing_is_forgotten_where_the_boot_is_not_known(tmp_path: Path) -> None:
-    (tmp_path / OLD).mkdir()
-
-    assert forget_other_boots(tmp_path, "") == ()
-    assert (tmp_path / OLD).exists()
 
 
 def test_device_of_every_kind_survives_being_kept(memory: Memory) -> None:
