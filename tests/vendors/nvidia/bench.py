@@ -1,6 +1,8 @@
+import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from itertools import combinations
+from pathlib import Path
 from typing import Any, Protocol, Self
 
 import attrs
@@ -43,6 +45,12 @@ class Bench:
 
     def fail(self, call: str, do: str, *, first: int = 1, times: int = 1_000_000) -> None:
         set_faults(self.directory, [Fault(call=call, first=first, times=times, do=do)])
+
+    def state(self, unit: str, *fields: str) -> dict[str, object]:
+        """What of *fields* the machine's record has of a unit."""
+        record = json.loads(Path(self.directory, "machine.json").read_text(encoding="utf-8"))
+        found = record["state"].get(unit, {})
+        return {field: found[field] for field in fields if field in found}
 
     def discover(self) -> list[Device | Unreadable]:
         return list(self.vendor.discover(self.host))

@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import attrs
@@ -38,8 +37,7 @@ def mode_of(device: Device) -> Setting:
 
 
 def state(bench: Bench, unit: str = "gpu-0") -> dict[str, object]:
-    found = json.loads(Path(bench.directory, "machine.json").read_text())["state"].get(unit, {})
-    return {key: found[key] for key in ("timeslice", "compute") if key in found}
+    return bench.state(unit, "timeslice", "compute")
 
 
 def compute_mode(bench: Bench) -> int:
