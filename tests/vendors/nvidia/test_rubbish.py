@@ -236,7 +236,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_whatever_fails_while_hardware_is_changed_is_a_known_error_and_contradicts_nothing(
     empty: str, data: st.DataObject
