@@ -20,6 +20,8 @@ DOMAIN = "resource.kubernetes.io"
 STANDARD = tuple(f"{DOMAIN}/{name}" for name in ("numaNode", "pciBusID", "pcieRoot"))
 FIRST_AMOUNTS = ("memory", "shares", "cores")
 """Capacities that go before others, if there is no room for all."""
+_WIDEST = 4
+"""Bytes of a character."""
 _MOST_NEAR = 8
 """NUMA nodes in a list: some room for values is the vendor's."""
 
@@ -56,6 +58,8 @@ def _standard(place: Locality, lists: bool) -> dict[str, AttributeValue]:
 
 def trimmed(text: str) -> str:
     """*text*, cut at a character to what a server keeps; it counts bytes."""
+    if len(text) * _WIDEST <= TEXT_LIMIT:
+        return text
     return text.encode()[:TEXT_LIMIT].decode(errors="ignore")
 
 
@@ -129,20 +133,24 @@ def _counted(
     sizes: dict[str, int] = {}
     for device in devices:
         for name, value in device.attributes.items():
-            size = len(value) if isinstance(value, tuple) else 1
             if not _publishable(value, lists=lists):
                 continue
             there[name] += 1
-            sizes[name] = max(size, sizes.get(name, 0))
             if isinstance(value, str):
                 texts.add(name)
+            if isinstance(value, tuple):
+                sizes[name] = max(len(value), sizes.get(name, 0))
+            else:
+                sizes.setdefault(name, 1)
     return there, texts, sizes
 
 
 def _publishable(value: AttributeValue, *, lists: bool) -> bool:
+    if isinstance(value, (str, int)):
+        return True
     if isinstance(value, Version):
         return len(str(value).encode()) <= TEXT_LIMIT
-    return not isinstance(value, tuple) or (lists and bool(value))
+    return lists and bool(value)
 
 
 def _fitting(sizes: Mapping[str, int], room: int) -> tuple[tuple[str, ...], tuple[str, ...]]:

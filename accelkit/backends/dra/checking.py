@@ -169,7 +169,7 @@ def _device_faults(device: PoolDevice, limits: SliceLimits) -> Iterator[str]:
     for key, value in device.attributes.items():
         if not _is_key(key):
             yield f"attribute {key!r} is not a name, nor a domain, a slash and a name"
-        for fault in _value_faults(value):
+        if fault := _value_fault(value):
             yield f"attribute {key}: {fault}"
     for key, capacity in device.capacity.items():
         if not _is_key(key):
@@ -192,15 +192,15 @@ def _is_key(key: str) -> bool:
     return is_attribute_id(name) and (not slash or is_dns_subdomain(domain, DRIVER_NAME_LIMIT))
 
 
-def _value_faults(value: AttributeValue) -> Iterator[str]:
-    if isinstance(value, tuple) and not value:
-        yield "an empty list"
-    for item in value if isinstance(value, tuple) else (value,):
-        if isinstance(item, int):
-            if not -AMOUNT_LIMIT - 1 <= item <= AMOUNT_LIMIT:
-                yield f"{item} needs more than 64 bits"
-        elif (size := len(str(item).encode())) > TEXT_LIMIT:
-            yield f"{size} bytes, at most {TEXT_LIMIT} are allowed"
+def _value_fault(value: AttributeValue) -> str:
+    if isinstance(value, tuple):
+        return next(filter(None, map(_value_fault, value)), "") if value else "an empty list"
+    if isinstance(value, int):
+        fits = -AMOUNT_LIMIT - 1 <= value <= AMOUNT_LIMIT
+        return "" if fits else f"{value} needs more than 64 bits"
+    text = str(value)
+    size = len(text) if text.isascii() else len(text.encode())
+    return "" if size <= TEXT_LIMIT else f"{size} bytes, at most {TEXT_LIMIT} are allowed"
 
 
 def _consumption_faults(consumes: tuple[Consumption, ...], limits: SliceLimits) -> Iterator[str]:

@@ -102,7 +102,9 @@ def _drawn(
     return PoolDevice(
         name=device.id.name,
         attributes=FrozenMap({**said, **words.of(device)}),
-        capacity=FrozenMap((name, amounts[name]) for name in amounts if name in words.amounts),
+        capacity=amounts
+        if amounts.keys() <= words.amounts
+        else FrozenMap((name, one) for name, one in amounts.items() if name in words.amounts),
         consumes=()
         if competing is None
         else (Consumption(counter_set=device.root.name, counters=competing.of(device)),),

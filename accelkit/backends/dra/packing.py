@@ -89,8 +89,7 @@ def pack(units: Iterable[Unit], previous: Sequence[Slice] = ()) -> tuple[Slice, 
         itself as *previous*.
 
     Source:
-        Limits of slices: accelkit.core.limits. That any change inside a unit alters one slice is
-        proved in docs/decisions.md#slices.
+        Limits of slices: accelkit.core.limits.
     """
     ordered = sorted(units, key=lambda unit: unit.name)
     drafts = [_Draft() for _ in previous]

@@ -1,6 +1,6 @@
 """Who may have how much of a device at once. Pure. Not here: who makes sure."""
 
-from collections.abc import Mapping
+from functools import lru_cache
 
 import attrs
 
@@ -22,7 +22,8 @@ def is_shared(sharing: Sharing) -> bool:
     return sharing.shares > 1 or sharing.divide is Divide.REQUESTED
 
 
-def capacity_of(amounts: Mapping[str, int], sharing: Sharing) -> FrozenMap[str, Capacity]:
+@lru_cache(maxsize=256)
+def capacity_of(amounts: FrozenMap[str, int], sharing: Sharing) -> FrozenMap[str, Capacity]:
     """What there is of a device with *amounts*, and what claims may ask of it.
 
     A capacity of the device called shares or cores gives way where sharing needs the name. What

@@ -13,7 +13,7 @@ from tests.backends.dra.views import GIB, gpu, held, listed, view_of
 
 ANY = RequestPolicy(default=0, least=0)
 ONE = Capacity(value=4, policy=RequestPolicy(default=1, values=(1,)))
-AMOUNTS = {"memory": 80 * GIB, "links": 4}
+AMOUNTS = FrozenMap({"memory": 80 * GIB, "links": 4})
 
 
 def fixed(value: int, amount: int) -> Capacity:
@@ -38,7 +38,7 @@ def test_shares_that_divide_nothing_take_nothing_but_themselves() -> None:
 
 
 def test_equal_shares_have_equal_parts_in_whole_units() -> None:
-    found = capacity_of({"memory": 81 * GIB + 5}, Sharing(shares=4, divide=Divide.EQUAL))
+    found = capacity_of(FrozenMap({"memory": 81 * GIB + 5}), Sharing(shares=4, divide=Divide.EQUAL))
 
     assert found == {
         "memory": fixed(81 * GIB + 5, 20 * GIB),
@@ -48,7 +48,7 @@ def test_equal_shares_have_equal_parts_in_whole_units() -> None:
 
 
 def test_equal_part_that_is_less_than_a_unit_is_not_rounded_to_nothing() -> None:
-    found = capacity_of({"memory": 2 * GIB}, Sharing(shares=4, divide=Divide.EQUAL))
+    found = capacity_of(FrozenMap({"memory": 2 * GIB}), Sharing(shares=4, divide=Divide.EQUAL))
 
     assert found["memory"] == fixed(2 * GIB, GIB // 2)
 
@@ -57,7 +57,7 @@ def test_amounts_may_be_asked_for_in_units_and_are_all_by_default() -> None:
     sharing = Sharing(divide=Divide.REQUESTED, unit=Bytes(2 * GIB))
 
     assert is_shared(sharing)
-    assert capacity_of({"memory": 81 * GIB, "links": 4}, sharing) == {
+    assert capacity_of(FrozenMap({"memory": 81 * GIB, "links": 4}), sharing) == {
         "memory": Capacity(
             value=81 * GIB,
             policy=RequestPolicy(default=80 * GIB, least=2 * GIB, most=80 * GIB, step=2 * GIB),
@@ -75,11 +75,11 @@ def test_number_of_those_who_ask_for_amounts_may_be_limited() -> None:
 
 @pytest.mark.parametrize("divide", [Divide.EQUAL, Divide.REQUESTED])
 def test_device_without_memory_divides_its_cores(divide: Divide) -> None:
-    assert set(capacity_of({}, Sharing(shares=2, divide=divide))) == {"cores", "shares"}
+    assert set(capacity_of(FrozenMap({}), Sharing(shares=2, divide=divide))) == {"cores", "shares"}
 
 
 def test_memory_of_less_than_two_units_is_had_whole() -> None:
-    found = capacity_of({"memory": GIB + 7}, Sharing(divide=Divide.REQUESTED))
+    found = capacity_of(FrozenMap({"memory": GIB + 7}), Sharing(divide=Divide.REQUESTED))
 
     assert found["memory"] == fixed(GIB + 7, GIB + 7)
 
@@ -97,7 +97,7 @@ def test_whatever_is_shared_obeys_the_limits(
     device = PoolDevice(
         name="d",
         shareable=is_shared(sharing),
-        capacity=capacity_of({"memory": memory, "cores": 7}, sharing),
+        capacity=capacity_of(FrozenMap({"memory": memory, "cores": 7}), sharing),
     )
 
     assert check_slice(Slice(devices=(device,))) == ()
@@ -142,4 +142,4 @@ def test_held_device_that_no_offer_ever_had_is_listed_as_it_was_taken() -> None:
 
 
 def test_capacity_of_the_same_name_gives_way() -> None:
-    assert capacity_of({"shares": 9}, Sharing(shares=4)) == FrozenMap({"shares": ONE})
+    assert capacity_of(FrozenMap({"shares": 9}), Sharing(shares=4)) == FrozenMap({"shares": ONE})
