@@ -6,15 +6,20 @@ Source:
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from accelkit.backends.dra.claims import Driver, base_names
-from accelkit.backends.dra.claims_tree import text
+from accelkit.backends.dra.claims_tree import items, mapping, text
+from accelkit.backends.dra.document import render
+from accelkit.backends.dra.objects import content
+from accelkit.backends.dra.pool import Pool
 from accelkit.core import cdi
 from accelkit.core.allocation import Answer, ClaimRef, ContainerEdits, Mount
 from accelkit.core.kube import Json
+from accelkit.core.policy import DraPolicy
 from accelkit.core.values import is_dns_label
+from accelkit.core.view import View
 
 VERSION = "metadata.resource.k8s.io/v1alpha1"
 KIND = "DeviceMetadata"
@@ -113,6 +118,38 @@ def mounts(driver: Driver, files: Mapping[Path, object]) -> bytes:
         _, _, name = cdi_id(driver, text(tree, "metadata", "uid"), path.stem).partition("=")
         devices[name] = ContainerEdits(mounts=(mount,))
     return cdi.render(f"{driver.name}/metadata", devices)
+
+
+class PublishedAttributes:
+    """What slices say of the devices of one driver, made anew of every view that is asked about.
+
+    Args:
+        driver: Its name.
+        view: The newest view.
+        policy: What drivers are called.
+    """
+
+    def __init__(self, driver: str, view: Callable[[], View], policy: DraPolicy) -> None:
+        self._driver = driver
+        self._view = view
+        self._policy = policy
+        self._of: View | None = None
+        self._known: Mapping[str, Mapping[str, object]] = {}
+
+    def __call__(self, name: str) -> Mapping[str, object]:
+        """Those of a device, as they stand in its slice; none: it is in no slice."""
+        view = self._view()
+        if view is not self._of:
+            pool = render(view, self._policy).pools.get(self._driver)
+            self._known = {} if pool is None else dict(_attributes(pool))
+            self._of = view
+        return self._known.get(name, {})
+
+
+def _attributes(pool: Pool) -> Iterator[tuple[str, Mapping[str, object]]]:
+    for part in pool.slices:
+        for device in items(content(part), "devices"):
+            yield text(device, "name"), mapping(device, "attributes")
 
 
 def _device(driver: Driver, answer: Answer, attributes: Attributes) -> Json:

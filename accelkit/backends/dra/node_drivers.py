@@ -5,12 +5,18 @@ from fnmatch import fnmatchcase
 
 import attrs
 
+from accelkit.backends.dra import document
 from accelkit.backends.dra.claims import Driver
 from accelkit.backends.dra.health_stream import HealthStreams
 from accelkit.backends.dra.listing import BACKEND
-from accelkit.backends.dra.node import NodeService
+from accelkit.backends.dra.metadata import PublishedAttributes
+from accelkit.backends.dra.metadata_files import MetadataFiles
+from accelkit.backends.dra.node import Companion, NodeService
 from accelkit.backends.dra.node_settings import Settings
 from accelkit.backends.dra.registration import Registration
+from accelkit.backends.dra.registrations import Registrations
+from accelkit.backends.dra.slices import publish
+from accelkit.backends.dra.status import StatusDevices
 from accelkit.core.backend import BackendStatus, NodePort
 from accelkit.core.policy import DraPolicy
 from accelkit.core.view import View
@@ -49,10 +55,16 @@ class Drivers:
         self._node = node
         self._policy = policy
         self._settings = settings
+        self._registrations = Registrations()
         self._served: dict[str, _Served] = {}
+        self._published: dict[str, str] = {}
+        """Why slices are not as they should be, by driver; empty: they are."""
+        self._nowhere = ""
+        """Why nothing can be published."""
 
     async def run(self) -> None:
         """Serve until cancelled; then running calls end, and sockets go."""
+        publishing: asyncio.Task[None] | None = None
         async with asyncio.TaskGroup() as group:
             async for view in self._node.views():
                 for vendor in vendors_of(view):
@@ -60,26 +72,77 @@ class Drivers:
                         self._serve(vendor, group)
                 for served in self._served.values():
                     served.streams.publish(view)
+                publishing = publishing or group.create_task(self._publish())
                 self._report()
 
+    async def _publish(self) -> None:
+        """Keep the slices of all drivers, once they have sockets.
+
+        The first use of the API loads what holds up the loop, and a pod that starts before its
+        driver is registered waits for a minute.
+        """
+        for served in tuple(self._served.values()):
+            await served.registration.bound.wait()
+        if self._node.kube is None:
+            self._nowhere = "there is no API server to publish at"
+            self._report()
+        else:
+            await publish(self._node, self._policy, self._registrations, self._on_published)
+
     def _serve(self, vendor: str, group: asyncio.TaskGroup) -> None:
-        node, settings = self._node, self._settings
+        node, patience = self._node, self._settings.patience
         driver = Driver(name=self._policy.driver_of(vendor), vendor=vendor, pool=node.node)
-        streams = HealthStreams(driver, BACKEND, node, settings.patience)
-        service = NodeService(driver, node, settings.patience)
+        streams = HealthStreams(driver, BACKEND, node, patience)
+        service = NodeService(driver, node, patience, self._companions(driver, group))
         registration = Registration(
-            driver.name, node, settings, service, streams, tell=self._report
+            driver.name,
+            node,
+            self._settings,
+            service,
+            streams,
+            registrations=self._registrations,
+            tell=self._report,
         )
         self._served[vendor] = _Served(streams, registration)
         group.create_task(registration.run())
 
+    def _companions(self, driver: Driver, group: asyncio.TaskGroup) -> list[Companion]:
+        """What goes with every claim of *driver*."""
+        node, patience = self._node, self._settings.patience
+        found: list[MetadataFiles | StatusDevices] = []
+        if self._settings.metadata:
+            attributes = PublishedAttributes(driver.name, node.view, self._policy)
+            found.append(MetadataFiles(driver, node, attributes, patience))
+        if self._settings.status_devices:
+            found.append(StatusDevices(driver, node, patience))
+        for one in found:
+            group.create_task(one.run())
+        return [*found]
+
+    def _on_published(self, driver: str, *, published: bool, detail: str) -> None:
+        self._published[driver] = "" if published else detail or "its slices are not written yet"
+        self._report()
+
     def _report(self) -> None:
+        """Say how drivers are; while another instance leads, it has to publish."""
         registered = sum(served.registration.registered for served in self._served.values())
+        unpublished = self._unpublished() if self._node.leading.now else ""
+        detail = f"{registered} of {len(self._served)} drivers registered"
         self._node.report(
             BackendStatus(
                 backend=BACKEND,
                 registered=registered == len(self._served),
-                published=True,
-                detail=f"{registered} of {len(self._served)} drivers registered",
+                published=not unpublished,
+                detail=f"{detail}; {unpublished}" if unpublished else detail,
             )
         )
+
+    def _unpublished(self) -> str:
+        """Whose slices are not as they should be, and why; empty: nobody's."""
+        if self._nowhere:
+            return self._nowhere
+        for vendor in document.vendors_of(self._node.view()):
+            driver = self._policy.driver_of(vendor)
+            if why := self._published.get(driver, "its slices are not written yet"):
+                return f"{driver}: {why}"
+        return ""

@@ -25,9 +25,9 @@ class Patience:
     forgotten: int = 60
     """Looks in a row that must find files of no claim before they go: whoever wrote them may be
     another instance, whose record has not been seen yet."""
-    drain_s: float = 25.0
+    drain_s: float = 3.0
     """Of calls that run when the service ends: one that is cut is not moved to another instance,
-    and its pod waits for a minute. The default grace period of pods, less 5 s."""
+    and its pod waits for a minute. What the agent does for them has ended by then, if it could."""
     health_s: float = 10.0
     """Between two lists of health."""
     health_expires_s: int = 30

@@ -9,6 +9,7 @@ from accelkit.backends.dra.health_stream import HealthStreams
 from accelkit.backends.dra.listing import BACKEND
 from accelkit.backends.dra.node import NodeService
 from accelkit.backends.dra.node_settings import Settings
+from accelkit.backends.dra.registrations import Registrations
 from accelkit.backends.wire import sockets
 from accelkit.backends.wire.messages import registration as reg
 from accelkit.backends.wire.registration import registration
@@ -38,6 +39,7 @@ class Registration:
         settings: Where the kubelet looks.
         service: Answers about claims.
         streams: Tell about health.
+        registrations: Told when the kubelet accepts us.
         tell: Called when `registered` changes.
     """
 
@@ -49,8 +51,11 @@ class Registration:
         service: NodeService,
         streams: HealthStreams,
         *,
+        registrations: Registrations,
         tell: Callable[[], None],
     ) -> None:
+        self.bound = asyncio.Event()
+        """It has, or had, a socket."""
         self.registered = False
         """The kubelet has accepted us, and has not left since as far as can be known."""
         self._driver = driver
@@ -58,6 +63,7 @@ class Registration:
         self._settings = settings
         self._service = service
         self._streams = streams
+        self._registrations = registrations
         self._tell = tell
         self._accepted: bool | None = None
         """What the kubelet said at this socket; None: nothing yet."""
@@ -100,6 +106,7 @@ class Registration:
                 pause = min(2 * pause, longest)
             else:
                 self._node.solved(TransportError.code, self._driver)
+                self.bound.set()
                 return server
 
     async def _while_in_place(self, server: Server) -> None:
@@ -150,6 +157,7 @@ class Registration:
             self._node.problem(code, self._driver, text, remedy)
         else:
             self._node.solved(code, self._driver)
+            self._registrations.note(self._driver, self._node.clock.monotonic())
             log.info("driver registered", extra={"driver": self._driver})
         self._set(registered=not refusal)
 

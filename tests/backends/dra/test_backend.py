@@ -67,6 +67,7 @@ async def serving(root: Path, view: View, **drivers: str) -> AsyncGenerator[Worl
     registry.mkdir(parents=True)
     kube = KubeDouble()
     node = node_double(root, kube)
+    node.leading.set(False)  # who leads needs a whole API server
     node.publish(view)
     backends = Backends(dra=DraPolicy(drivers=FrozenMap(drivers)))
     backend = create(Policy(paths=node.paths, backends=backends), QUICK)

@@ -14,6 +14,8 @@ from accelkit.backends.dra.metadata_files import MetadataFiles
 from accelkit.backends.wire.messages import dra
 from accelkit.core.allocation import Answer
 from accelkit.core.errors import TransportError
+from accelkit.core.policy import DraPolicy, Offer
+from accelkit.core.values import FrozenMap
 from accelkit.core.view import View
 from accelkit.testing.node_port import NodePortDouble
 from tests.backends.dra.service_world import (
@@ -29,6 +31,7 @@ from tests.backends.dra.service_world import (
     serving,
     uid,
 )
+from tests.backends.dra.test_health import gpu, view_of
 from tests.backends.dra.watching import until
 
 BOOT = "b00t"
@@ -298,3 +301,26 @@ async def test_files_of_claims_that_are_long_gone_are_removed(tmp_path: Path) ->
 
         assert not files.cdi(1).exists()
         assert files.cdi(2).exists()
+
+
+def test_attributes_are_those_of_the_slice_in_the_newest_view() -> None:
+    policy = DraPolicy(drivers=FrozenMap({"acme": "gpu.corp.example"}))
+    views = [published("gpu-0"), published("gpu-0", product="large")]
+    attributes = metadata.PublishedAttributes("gpu.corp.example", lambda: views[0], policy)
+
+    first = attributes("gpu-0")
+    views.pop(0)
+
+    assert first["vendor"] == {"string": "acme"}
+    assert first["product"] == {"string": "unknown"}
+    assert attributes("gpu-0")["product"] == {"string": "large"}
+    assert attributes("gpu-9") == {}
+
+
+def published(name: str, product: str | None = None) -> View:
+    view = view_of(attrs.evolve(gpu(name), product=product))
+    snapshot = attrs.evolve(view.snapshot, answered=frozenset({"acme"}))
+    offers = (Offer(name="x", through="dra"),)
+    return attrs.evolve(
+        view, snapshot=snapshot, offers=offers, domains=FrozenMap({"acme": "acme.test"})
+    )

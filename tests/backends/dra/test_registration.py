@@ -13,6 +13,7 @@ from accelkit.backends.dra.health_stream import HealthStreams
 from accelkit.backends.dra.node import NodeService
 from accelkit.backends.dra.node_settings import Patience, Settings
 from accelkit.backends.dra.registration import VERSIONS, Registration
+from accelkit.backends.dra.registrations import Registrations
 from accelkit.backends.wire import services
 from accelkit.backends.wire.messages import registration as reg
 from accelkit.backends.wire.serve import PATH_LIMIT, bind, dial, fresh_path
@@ -43,6 +44,7 @@ class Driver:
     kube: KubeDouble
     streams: HealthStreams
     registration: Registration
+    registrations: Registrations
     told: list[bool]
 
     @property
@@ -71,12 +73,19 @@ async def running(
     streams = HealthStreams(ACME, "dra", node, patience)
     settings = Settings(registry=registry, patience=patience)
     told: list[bool] = []
+    registrations = Registrations()
     driver = Registration(
-        name, node, settings, service, streams, tell=lambda: told.append(driver.registered)
+        name,
+        node,
+        settings,
+        service,
+        streams,
+        registrations=registrations,
+        tell=lambda: told.append(driver.registered),
     )
     task = asyncio.create_task(driver.run())
     try:
-        yield Driver(registry, node, kube, streams, driver, told)
+        yield Driver(registry, node, kube, streams, driver, registrations, told)
     finally:
         task.cancel()
         ended = (await asyncio.gather(task, return_exceptions=True))[0]
@@ -92,6 +101,7 @@ async def test_kubelet_is_told_who_is_there(tmp_path: Path) -> None:
         )
         assert VERSIONS[:2] == ("v1.DRAPlugin", "v1beta1.DRAPlugin")
         assert driver.told == [True]
+        assert driver.registrations.last(DRIVER) is not None
         registered = ("accelkit_registrations_total", ("dra", "registered"))
         assert driver.node.meter.counted[registered] == 1
 
@@ -110,8 +120,11 @@ async def test_refusal_is_a_problem_until_the_kubelet_accepts(tmp_path: Path) ->
         await register(path, refusal="endpoint already registered")
         problems = dict(driver.node.problems)
         registered = driver.registration.registered
+        again = driver.registrations.again(DRIVER)
         await register(path)
 
+        assert not again
+        assert driver.registrations.again(DRIVER)
         assert problems == {
             ("registration-rejected", DRIVER): (
                 f"the kubelet refuses {DRIVER}: endpoint already registered",
