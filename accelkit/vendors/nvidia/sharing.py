@@ -25,11 +25,10 @@ LIBRARY_FILE, PRELOAD = "libvgpu.so", "ld.so.preload"
 """Files of HAMi-core. Source: github.com/Project-HAMi/HAMi-core."""
 PRELOAD_IN_CONTAINER = "/etc/ld.so.preload"
 """Every program of the container has the library loaded from there (ld.so(8))."""
-LOCKS = "/tmp/vgpulock"  # noqa: S108 - where HAMi-core 2.x keeps a lock, in host and container
+LOCKS = "/tmp/vgpulock"  # noqa: S108 - where older HAMi-core keeps a lock, in host and container
 CACHE = "/run/vgpu"
 """Where containers find the memory that the processes of a share have in common."""
 _WRITABLE = ("rw", "nosuid", "nodev", "bind")
-_MIB = 20
 
 
 @attrs.frozen(kw_only=True)
@@ -105,7 +104,9 @@ def _cores(grant: Grant, granted: Granted) -> int | None:
     sharing, asked = grant.sharing, granted.amounts.get("cores")
     if granted.admin or sharing.divide is Divide.NONE:
         return None
-    return 100 // sharing.shares if asked is None and sharing.divide is Divide.EQUAL else asked
+    if asked is None and sharing.divide is Divide.EQUAL:
+        return max(1, 100 // sharing.shares)  # 0 is no limit
+    return asked
 
 
 def library_edits(host: Host, grant: Grant, means: Means) -> ContainerEdits:
@@ -118,7 +119,7 @@ def library_edits(host: Host, grant: Grant, means: Means) -> ContainerEdits:
     env: dict[str, str] = {}
     for position, limit in enumerate(limits.values()):
         if limit.memory is not None:
-            env[f"CUDA_DEVICE_MEMORY_LIMIT_{position}"] = f"{limit.memory >> _MIB}m"
+            env[f"CUDA_DEVICE_MEMORY_LIMIT_{position}"] = f"{_megabytes(limit.memory)}m"
         if limit.cores is not None and limit.cores < 100:
             env[f"CUDA_DEVICE_SM_LIMIT_{position}"] = str(limit.cores)
     if not env:
@@ -129,7 +130,9 @@ def library_edits(host: Host, grant: Grant, means: Means) -> ContainerEdits:
     if grant.scratch is not None:
         env["CUDA_DEVICE_MEMORY_SHARED_CACHE"] = f"{CACHE}/cudevshr.cache"
         mounts.append(_writable(grant.scratch, CACHE))
-        mounts.append(_writable(LOCKS if host.exists(LOCKS) else grant.scratch, LOCKS))
+    # Older versions wait for their lock for ever where its folder is missing.
+    if (locks := LOCKS if host.exists(LOCKS) else grant.scratch) is not None:
+        mounts.append(_writable(locks, LOCKS))
     return ContainerEdits(env=FrozenMap(env), mounts=tuple(mounts))
 
 
@@ -179,13 +182,17 @@ def _client(host: Host, device: DeviceId, limit: Amounts, means: Means) -> Conta
     env = {"CUDA_MPS_PIPE_DIRECTORY": pipe}
     if limit.memory is not None:
         # The numbers of this variable are those of the client, which has one GPU.
-        env["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] = f"0={limit.memory >> _MIB}M"
+        env["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] = f"0={_megabytes(limit.memory)}M"
     if limit.cores is not None and limit.cores < 100:
         env["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = str(limit.cores)
     mounts = [_writable(pipe, pipe)]
     if host.exists(memory):
         mounts.append(_writable(memory, "/dev/shm"))  # noqa: S108 - what clients and daemon have in common
     return ContainerEdits(env=FrozenMap(env), mounts=tuple(mounts))
+
+
+def _megabytes(memory: int) -> int:
+    return max(1, memory >> 20)  # 0 is no limit
 
 
 def _writable(host_path: str, container_path: str) -> Mount:

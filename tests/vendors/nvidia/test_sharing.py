@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import attrs
 import pytest
 
@@ -93,6 +95,13 @@ def test_share_that_is_smaller_than_a_unit_is_not_nothing(hami: Bench) -> None:
     assert limits(hami, sharing, share(hami.devices()[0]))["CUDA_DEVICE_MEMORY_LIMIT_0"] == "5758m"
 
 
+def test_smallest_share_still_has_a_limit(hami: Bench) -> None:
+    sharing = attrs.evolve(SHARED, shares=128)
+    found = limits(hami, sharing, share(hami.devices()[0], {"memory": 1}))
+
+    assert found == {"CUDA_DEVICE_MEMORY_LIMIT_0": "1m", "CUDA_DEVICE_SM_LIMIT_0": "1"}
+
+
 def test_amounts_that_the_scheduler_gave_win_over_equal_parts(hami: Bench) -> None:
     found = limits(hami, SHARED, share(hami.devices()[0], {"memory": 3 * GIB, "cores": 10}))
 
@@ -152,6 +161,13 @@ def test_processes_of_a_claim_have_their_counters_in_common(hami: Bench) -> None
 
     assert writable == {"/run/vgpu": "/run/x/scratch/u", "/tmp/vgpulock": "/run/x/scratch/u"}
     assert whole.env["CUDA_DEVICE_MEMORY_SHARED_CACHE"] == "/run/vgpu/cudevshr.cache"
+
+
+def test_lock_of_all_containers_is_taken_from_the_host_where_it_is_there(hami: Bench) -> None:
+    Path(hami.directory, "tmp/vgpulock").mkdir(parents=True)
+    whole = edits(hami, SHARED, share(hami.devices()[0])).whole
+
+    assert [m.host_path for m in whole.mounts if not m.read_only] == ["/tmp/vgpulock"]
 
 
 def test_limits_are_of_the_set_and_not_of_its_devices(hami: Bench) -> None:
