@@ -27,7 +27,6 @@ NOT_YET: Mapping[str, frozenset[object]] = {
     "offers[].sharing.claims_may_ask": frozenset(),
     "health.recover_after": frozenset(),
     "health.flap": frozenset(),
-    "backends.dra": frozenset(),
     "backends.extended": frozenset(),
     "http.page": frozenset({Page.NONE}),
     "labels": frozenset(),

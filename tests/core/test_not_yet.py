@@ -26,7 +26,6 @@ EXAMPLES: dict[str, object] = {
     },
     "$.health.recoverAfter": {"health": {"recoverAfter": "1s"}},
     "$.health.flap.changes": {"health": {"flap": {"changes": 9}}},
-    "$.backends.dra.drivers": {"backends": {"dra": {"drivers": {"a": "b.c"}}}},
     "$.backends.extended.check": {"backends": {"extended": {"check": False}}},
     "$.http.page": {"http": {"page": "listen"}},
     "$.labels.file": {"labels": {"file": "/labels"}},
