@@ -113,7 +113,12 @@ class _Term:
     async def _follow(self) -> None:
         fields = f"spec.nodeName={self.node.node}"
         objects = follow(
-            self.server.kube, SLICES, fields=fields, told=self._heard, clock=self.node.clock
+            self.server.kube,
+            SLICES,
+            fields=fields,
+            cached=True,
+            told=self._heard,
+            clock=self.node.clock,
         )
         async for found in objects:
             self._seen.show(((name, item) for (_, name), item in found.items()), self._now())

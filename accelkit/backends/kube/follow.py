@@ -30,6 +30,7 @@ async def follow(
     namespace: str = "",
     fields: str = "",
     labels: str = "",
+    cached: bool = False,
     told: Callable[[BackendError | None], None] = lambda _error: None,
     clock: Clock = _REAL,
 ) -> AsyncGenerator[Mapping[Key, Json], None]:
@@ -38,7 +39,8 @@ async def follow(
     A watch that ends goes on where it was. Where it cannot, because the server is away, has
     forgotten that version or falls silent, there is a list again. So each map is how the server
     had it at one moment, and whoever skips some misses nothing that lasts. *told* is told of every
-    failure but of a lost watch that goes on, and with None of every list.
+    failure but of a lost watch that goes on, and with None of every list. *cached*: lists may be
+    of some moments ago, which costs the server next to nothing.
 
     Raises:
         Closed: *kube* was closed; nothing else ends this.
@@ -50,7 +52,7 @@ async def follow(
         error: BackendError | None = None
         try:
             if not version:
-                listing = await kube.list(resource, **where)
+                listing = await kube.list(resource, **where, version="0" if cached else "")
                 held, version = {key_of(item): item for item in listing.items}, listing.version
                 told(None)
                 yield dict(held)

@@ -115,6 +115,17 @@ async def test_a_collection_is_told_as_it_is_and_after_every_change(
     assert versions(server) == ["list", "5"]
 
 
+@pytest.mark.parametrize("cached", [False, True])
+async def test_a_list_may_be_one_of_the_servers_cache(
+    server: Scripted, kube: Objects, clock: Impatient, *, cached: bool
+) -> None:
+    server.answer(listed(5, a=1), told())
+
+    await first(1, follow(kube, SLICES, cached=cached, clock=clock))
+
+    assert ("resourceVersion=0" in server.asked[0].target) is cached
+
+
 async def test_maps_that_were_given_stay_as_they_were(
     server: Scripted, kube: Objects, clock: Impatient
 ) -> None:
