@@ -1,0 +1,1 @@
+"""A simulated API server. Not here: what is checked with it."""
