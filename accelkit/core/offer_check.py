@@ -18,7 +18,9 @@ Found: TypeAlias = Iterator[tuple[str, str]]
 OFFER_NAME_LIMIT = 40
 OFFERS_LIMIT = 256
 """Each is looked at for each device at every change, and may be a resource with its own socket."""
-FUTURE_BACKENDS = frozenset({"dra", "extended"})
+DRA = "dra"
+IN_TREE = frozenset({DRA, "kubelet"})
+FUTURE_BACKENDS = frozenset({"extended"})
 """Backends that accelkit will have; anything else that is not installed is a mistake."""
 CLAIM_KEYS = ("enforce", "timeslice")
 _PLACEHOLDERS = ("domain", "kind", "profile")
@@ -38,7 +40,7 @@ def offer_problems(offers: Iterable[Offer], backends: Mapping[str, BackendFactor
             yield f"{path}.name", f"{expected}, found {offer.name!r}"
         yield from _through(offer.through, f"{path}.through", backends)
         yield from _resource(offer.resource, f"{path}.resource")
-        if offer.through in FUTURE_BACKENDS:
+        if offer.through == DRA:
             if offer.resource:
                 yield f"{path}.resource", f"means nothing through {offer.through}"
             if offer.inject is not Inject.DIRECT:
@@ -49,7 +51,7 @@ def offer_problems(offers: Iterable[Offer], backends: Mapping[str, BackendFactor
 
 
 def _through(name: str, path: str, backends: Mapping[str, BackendFactory] | None) -> Found:
-    installed = {"kubelet"} if backends is None else set(backends)
+    installed = IN_TREE if backends is None else set(backends)
     if name in installed:
         return
     if name in FUTURE_BACKENDS:

@@ -106,7 +106,6 @@ def test_policy_that_asks_for_later_functions_is_read_and_then_refused() -> None
         ("$.layouts", "not available in this version"),
         ("$.partitioning[0].how", "not available in this version"),
         ("$.partitioning[0].layout", "not available in this version"),
-        ("$.offers[1].through", "not available in this version"),
         ("$.offers[0].sharing.divide", "not available in this version"),
     )
 

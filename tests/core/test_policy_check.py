@@ -37,7 +37,8 @@ def _no_backend(_policy: Policy) -> Backend[object]:
 
 VENDORS: dict[str, type[Vendor]] = {"acme": Acme}
 BACKENDS = {
-    name: BackendFactory(name=name, create=_no_backend) for name in ("kubelet", "koordinator")
+    name: BackendFactory(name=name, create=_no_backend)
+    for name in ("dra", "kubelet", "koordinator")
 }
 LATER = "not available in this version"
 
@@ -263,9 +264,15 @@ def test_policy_is_fine(tree: object) -> None:
         (
             offer(through="zzz"),
             "$.offers[0].through",
-            "no backend 'zzz' is installed; there is koordinator, kubelet",
+            "no backend 'zzz' is installed; there is dra, koordinator, kubelet",
         ),
-        (offer(through="dra"), "$.offers[0].through", LATER),
+        (offer(through="extended"), "$.offers[0].through", LATER),
+        (
+            offer(through="dra", resource="x.y/z"),
+            "$.offers[0].resource",
+            "means nothing through dra",
+        ),
+        (offer(through="dra", inject="cdi"), "$.offers[0].inject", "means nothing through dra"),
         (sharing(shares=0), "$.offers[0].sharing.shares", "expected 1 to 128, found 0"),
         (sharing(shares=129), "$.offers[0].sharing.shares", "expected 1 to 128, found 129"),
         (
@@ -345,12 +352,6 @@ def test_policy_is_wrong_in_one_place(tree: object, path: str, text: str) -> Non
             "requested: an extended resource would always ask for everything",
         ),
         (
-            offer(through="dra", resource="x.y/z"),
-            "$.offers[0].resource",
-            "means nothing through dra",
-        ),
-        (offer(through="dra", inject="cdi"), "$.offers[0].inject", "means nothing through dra"),
-        (
             offer(extendedResource="x.y/z"),
             "$.offers[0].extendedResource",
             "means something only through dra",
@@ -392,7 +393,7 @@ def test_contradiction_is_told_beside_what_is_not_there_yet(
 def test_everything_is_told_at_once_in_the_order_of_the_file() -> None:
     tree = {
         "http": {"listen": "x"},
-        "offers": [{"name": "A", "through": "dra", "sharing": {"shares": 0}}],
+        "offers": [{"name": "A", "through": "extended", "sharing": {"shares": 0}}],
         "apiVersion": "v2",
         "vendors": [{"name": "zzz", "deadlineScale": -1}],
     }
