@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest.register_assert_rewrite("tests.backends.kube.behaviour")  # a suite that others import
+
 # A property is about answers: how long an example takes depends on what else the machine does.
 settings.register_profile("accelkit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("accelkit")

@@ -20,7 +20,7 @@ FRESH_STARTS = 3
 IDLE_S = 90.0
 """Longest silence of a watch. A bookmark comes every minute (k8s.io/apiserver, storage/cacher)."""
 WATCH_S = (300.0, 600.0)
-"""Between these a watch ends by itself, each at another time."""
+"""A watch ends by itself after some time between these, so that all do not begin at once."""
 REVIEWS = Resource(
     group="authorization.k8s.io",
     version="v1",
@@ -38,6 +38,7 @@ class Objects:
         timeout_s: Of each answer.
         count: Told of every request.
         idle_s: Longest silence of a watch.
+        watch_s: Between these a watch ends by itself.
     """
 
     def __init__(
@@ -48,9 +49,11 @@ class Objects:
         count: Count = lambda _verb, _resource, _code: None,
         clock: Clock = _REAL,
         idle_s: float = IDLE_S,
+        watch_s: tuple[float, float] = WATCH_S,
     ) -> None:
         self._asking = Asking(open_transport, timeout_s=timeout_s, count=count, clock=clock)
         self._idle_s = idle_s
+        self._watch_s = watch_s
 
     async def get(self, resource: Resource, name: str, *, namespace: str = "") -> Json:
         path = _object(resource, name, namespace)
@@ -87,7 +90,7 @@ class Objects:
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": version,
-            "timeoutSeconds": str(int(random.uniform(*WATCH_S))),  # noqa: S311 - spreads clients
+            "timeoutSeconds": str(int(random.uniform(*self._watch_s))),  # noqa: S311 - spreads clients
             "fieldSelector": fields,
             "labelSelector": labels,
         }

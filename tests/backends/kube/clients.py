@@ -5,8 +5,9 @@ from pathlib import Path
 
 import attrs
 
+from accelkit.backends.kube.asking import Count
 from accelkit.backends.kube.choice import choose
-from accelkit.backends.kube.objects import Objects
+from accelkit.backends.kube.objects import WATCH_S, Objects
 from accelkit.core.policy import Kube, KubeClient
 from accelkit.core.units import Seconds
 
@@ -24,15 +25,27 @@ class Clients:
     """Verb, resource and code of every request of all of them."""
 
     def dial(
-        self, config: Path | str, *, timeout_s: float = PATIENCE_S, idle_s: float = PATIENCE_S
+        self,
+        config: Path | str,
+        *,
+        timeout_s: float = PATIENCE_S,
+        idle_s: float = PATIENCE_S,
+        watch_s: float = WATCH_S[1],
+        count: Count = lambda _verb, _resource, _code: None,
     ) -> Objects:
         """A client by a kubeconfig."""
         kube = Kube(client=self.kind, config=str(config), timeout=Seconds(timeout_s))
+
+        def counted(verb: str, resource: str, code: str) -> None:
+            self.counted[verb, resource, code] += 1
+            count(verb, resource, code)
+
         found = Objects(
             lambda: choose(kube, "accelkit-test/1"),
             timeout_s=timeout_s,
             idle_s=idle_s,
-            count=lambda *what: self.counted.update([what]),
+            watch_s=(watch_s, watch_s),
+            count=counted,
         )
         self.made.append(found)
         return found
