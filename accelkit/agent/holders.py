@@ -1,12 +1,13 @@
 """Who holds what, as the kubelet said last. Not here: how it is asked, and what else holds."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
 import attrs
 
 from accelkit.agent.problems import AGENT, Problems
 from accelkit.core.errors import AccelkitError
 from accelkit.core.model import DeviceId, Holding
+from accelkit.core.values import Enforcement
 from accelkit.core.view import View
 
 HoldingsReader = Callable[[View], Awaitable[tuple[Holding, ...]]]
@@ -72,6 +73,33 @@ def joined(claims: Iterable[Holding], told: Iterable[Holding]) -> Iterator[Holdi
         if not ours:
             yield claim
     yield from (holding for holding in kept if holding not in explained)
+
+
+def split_sets(view: View) -> Mapping[str, str]:
+    """Containers that have several sets of one vendor, and which, by namespace, pod and container.
+
+    What a vendor says of one set hides what it says of another: neither protocol shows both at
+    once, so it can only be seen afterwards.
+    """
+    sets: dict[tuple[str, str], set[str]] = {}
+    for holding in view.holdings:
+        who = holding.holder
+        if who.container is not None and _describes_sets(view, holding.device):
+            name = f"{who.namespace}/{who.pod}/{who.container}"
+            of = f"claim {who.claim}" if who.claim else f"resource {holding.resource}"
+            sets.setdefault((name, holding.device.vendor), set()).add(of)
+    return {
+        name: f"{name} has {' and '.join(sorted(several))} of {vendor} at once"
+        for (name, vendor), several in sorted(sets.items())
+        if len(several) > 1
+    }
+
+
+def _describes_sets(view: View, device: DeviceId) -> bool:
+    given = view.assignments.get(device)
+    terms = given.terms if given is not None else None
+    library = terms is not None and terms.sharing.enforce is Enforcement.LIBRARY
+    return library or device.vendor in view.sets
 
 
 def _claim_of(holding: Holding) -> tuple[DeviceId, str | None, str | None]:

@@ -1,10 +1,14 @@
-from accelkit.agent.holders import Holders, joined
+import attrs
+import pytest
+
+from accelkit.agent.holders import Holders, joined, split_sets
 from accelkit.agent.problems import Problems
 from accelkit.core.clock import RealClock
 from accelkit.core.errors import TransportError
 from accelkit.core.model import Device, DeviceId, Holder, Holding, Snapshot
-from accelkit.core.values import HolderKind
-from accelkit.core.view import View
+from accelkit.core.policy import Offer, Sharing
+from accelkit.core.values import Enforcement, FrozenMap, HolderKind
+from accelkit.core.view import Assignment, View
 
 
 def held(name: str, pod: str = "p") -> Holding:
@@ -145,3 +149,44 @@ def test_claim_that_only_the_kubelet_names_is_held() -> None:
     told = claimed("a", pod="p", uid=None)
 
     assert list(joined([], [told])) == [told]
+
+
+def used(
+    name: str, *, resource: str | None = None, claim: str | None = None, container: str = "main"
+) -> Holding:
+    kind = HolderKind.CLAIM if claim else HolderKind.POD
+    holder = Holder(kind=kind, namespace="ns", pod="p", container=container, claim=claim)
+    device = DeviceId(vendor="toy", name=name)
+    return Holding(device=device, through="x", holder=holder, resource=resource)
+
+
+@pytest.mark.parametrize(
+    "holdings, found",
+    [
+        ([used("a", resource="t/a"), used("b", resource="t/a")], {}),
+        (
+            [used("a", resource="t/a"), used("b", resource="t/b")],
+            {"ns/p/main": "ns/p/main has resource t/a and resource t/b of toy at once"},
+        ),
+        (
+            [used("a", claim="c"), used("b", claim="d"), used("b", claim="d")],
+            {"ns/p/main": "ns/p/main has claim c and claim d of toy at once"},
+        ),
+        ([used("a", claim="c"), used("b", claim="d", container="other")], {}),
+        ([claimed("a"), used("b", claim="d")], {}),
+    ],
+)
+def test_container_with_two_sets_of_a_vendor_is_found(
+    holdings: list[Holding], found: dict[str, str]
+) -> None:
+    with_sets = attrs.evolve(view("a", "b"), holdings=tuple(holdings), sets=frozenset({"toy"}))
+    terms = Offer(name="all", sharing=Sharing(enforce=Enforcement.LIBRARY))
+    library = attrs.evolve(
+        view("a", "b"),
+        holdings=tuple(holdings),
+        assignments=FrozenMap((h.device, Assignment(terms=terms)) for h in holdings),
+    )
+
+    assert split_sets(with_sets) == found
+    assert split_sets(library) == found
+    assert split_sets(attrs.evolve(with_sets, sets=frozenset())) == {}
