@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from accelkit.cli.agent import compose
+from accelkit.cli.agent import _parser, compose
 from accelkit.conformance.sims.kubelet import KubeletSim
 from accelkit.core.errors import ConfigError
 from accelkit.testing.simulate import simulate
@@ -131,6 +131,20 @@ def test_host_that_is_asked_for_is_the_host_of_the_policy_read_first_and_again(
     assert [p.paths.host for p in (parts.policy, parts.read_policy())] == [asked_for, asked_for]
 
 
+@pytest.mark.parametrize("flags, grace", [([], 30.0), (["--grace", "90"], 90.0)])
+def test_time_to_end_is_that_of_the_pod(flags: list[str], grace: float) -> None:
+    assert _parser().parse_args(flags).grace == grace
+
+
+def test_way_to_the_api_server_is_there_and_not_gone(tmp_path: Path) -> None:
+    """Nothing of it is loaded before somebody needs it."""
+    file = written(tmp_path, "kube: {config: none}")
+    parts = compose(file, "n1", machine(tmp_path))
+
+    assert parts.connect is not None
+    assert parts.connect(lambda _verb, _resource, _code: None) is None
+
+
 def test_vendors_without_hardware_are_not_made(tmp_path: Path) -> None:
     file = written(tmp_path)
     file.write_text(file.read_text().replace("vendors:", "only: {}\n#"))
@@ -183,7 +197,7 @@ def test_agent_that_serves_loads_nothing_of_the_human_command_line(tmp_path: Pat
 import asyncio
 from pathlib import Path
 import accelkit.cli.main
-from accelkit.cli.agent import compose
+from accelkit.cli.agent import _parser, compose
 from accelkit.agent.agent import Agent
 
 async def serve():
