@@ -183,6 +183,8 @@ class Misfit(StrEnum):
     """More slots than there are."""
     GEOMETRY = "geometry"
     """Places that overlap."""
+    MODE = "mode"
+    """Profiles of different modes, or another number than comes with a mode."""
     UNDECIDED = "undecided"
     """Finding out takes too long."""
 
@@ -212,6 +214,12 @@ class UnsatisfiableLayout(PartitionError):
         super().__init__(text, device=device, remedy=remedy)
         self.why = why
         self.largest: Mapping[str, int] = largest or {}
+
+
+class UnknownMode(PartitionError):
+    """The device has no such mode."""
+
+    code = "unknown-mode"
 
 
 class PlaceOccupied(PartitionError):

@@ -1,6 +1,7 @@
 """Which offer takes which device, and what the offer calls it. Not here: what backends render."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 import attrs
 
@@ -53,13 +54,16 @@ def assign(
     *,
     domains: Mapping[str, str],
     holders_known: bool = True,
+    potential: Iterable[Device] = (),
+    whole_again: Collection[DeviceId] = (),
+    going: Mapping[DeviceId, str] = MappingProxyType({}),
 ) -> FrozenMap[DeviceId, Assignment]:
     """Say of every device which offer has it, and on which terms.
 
     The first offer that selects a device takes it. A device keeps its terms while somebody holds
     it: if they are other than those it would get now, it is leaving. Partitions go before their
     parent where the kubelet would see both. A resource name belongs to the first offer in which
-    it occurs.
+    it occurs. What a claim would have made first, the kubelet does not get.
 
     Args:
         snapshot: What is there.
@@ -68,13 +72,20 @@ def assign(
         holdings: Who holds what now.
         domains: Vendor to resource prefix.
         holders_known: False: nothing that was assigned changes hands.
+        potential: Partitions that are not there and that a claim may have.
+        whole_again: Devices that are not usable as they stand and that a claim may have whole.
+        going: Devices that are about to be unmade or set to another mode, and why.
     """
-    wished = {d.id: _wish(d, policy, snapshot.node) for d in snapshot.devices}
+    potential = tuple(potential)
+    devices = (*snapshot.devices, *potential)
+    unmade = {*whole_again, *(part.id for part in potential)}
+    wished = {d.id: _wish(d, policy, snapshot.node, unmade) for d in devices}
+    wished |= {i: Assignment(terms=None, why=why) for i, why in going.items() if i in wished}
     holders: dict[DeviceId, list[Holding]] = {}
     for holding in holdings:
         holders.setdefault(holding.device, []).append(holding)
     pinned: dict[DeviceId, Assignment] = {}
-    for device in snapshot.devices:
+    for device in devices:
         before = previous.get(device.id)
         held = holders.get(device.id, [])
         if before is not None and before.terms is not None:
@@ -86,9 +97,9 @@ def assign(
         if found is not None:
             pinned[device.id] = found if found.terms is None else _kept(found.terms, wish)
     given = {**wished, **pinned}
-    for family in _families(snapshot.devices):
+    for family in _families(devices):
         _settle(family, given, pinned)
-    _name(snapshot.devices, policy.offers, given, pinned, domains)
+    _name(devices, policy.offers, given, pinned, domains)
     return FrozenMap(given)
 
 
@@ -107,16 +118,20 @@ def check_offers(
     )
 
 
-def _wish(device: Device, policy: Policy, node: str) -> Assignment:
-    """What the policy alone gives *device*."""
+def _wish(
+    device: Device, policy: Policy, node: str, unmade: Collection[DeviceId] = ()
+) -> Assignment:
+    """What the policy alone gives *device*; if it is *unmade*, to a claim that has it made."""
     if not matches(policy.only, device, node):
         return Assignment(terms=None, why="the policy's only leaves it out")
-    if not device.usable:
+    if not device.usable and device.id not in unmade:
         mode = f", only its partitions (mode {device.mode})" if device.mode else ""
         return Assignment(terms=None, why=f"it cannot be handed out as it stands{mode}")
     offer = _first(device, policy.offers, node)
     if offer is None:
         return Assignment(terms=None, why="no offer selects it")
+    if device.id in unmade and offer.through == KUBELET:
+        return Assignment(terms=None, why=f"{KUBELET} hands out only what is there already")
     return _on_terms(device, offer)
 
 

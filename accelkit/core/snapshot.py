@@ -5,6 +5,7 @@ Not here: the questions to vendors, and the judgement on one device or one offer
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from types import MappingProxyType
 
 import attrs
 
@@ -26,6 +27,7 @@ from accelkit.core.model import (
     contradictions,
 )
 from accelkit.core.offers import assign, check_offers
+from accelkit.core.partitioning import potential, whole_again
 from accelkit.core.policy import Policy
 from accelkit.core.reading import GROUPS, LINKS, NODE_MISSING, SOFTWARE, HealthReading
 from accelkit.core.values import PCIE_KINDS, FrozenMap, Severity, Standing
@@ -108,6 +110,12 @@ def build_view(
     boot: str = "",
     revision: str = "",
     holders_known: bool = True,
+    makers: Collection[str] | None = None,
+    made: Collection[DeviceId] = (),
+    stuck: Collection[DeviceId] = (),
+    going: Mapping[DeviceId, str] = MappingProxyType({}),
+    dra_waits: Mapping[str, str] = MappingProxyType({}),
+    kubelet_waits: Mapping[str, str] = MappingProxyType({}),
 ) -> View:
     """Judge *snapshot* by *policy*: verdicts, offers, and what policy asks for in vain.
 
@@ -124,11 +132,26 @@ def build_view(
         boot: Id of the boot.
         revision: Of the policy.
         holders_known: False: nothing that was assigned changes hands.
+        makers: Vendors whose plugins can make partitions; None: all.
+        made: Partitions that were made for claims.
+        stuck: Devices that a claim left behind.
+        going: Devices that are about to be unmade or set to another mode, and why.
+        dra_waits: Extended-resource names that may not be in a slice yet, and why.
+        kubelet_waits: Resource names that the kubelet must see as Unhealthy, and why.
     """
     before = previous or View()
     kept = tuple(holdings)
+    could_be = potential(snapshot, policy, makers=makers)
     given = assign(
-        snapshot, policy, before.assignments, kept, domains=domains, holders_known=holders_known
+        snapshot,
+        policy,
+        before.assignments,
+        kept,
+        domains=domains,
+        holders_known=holders_known,
+        potential=could_be,
+        whole_again=whole_again(snapshot, policy, makers=makers),
+        going=going,
     )
     problems = (*snapshot.problems, *check_offers(snapshot, policy, given, domains))
     return View(
@@ -145,6 +168,11 @@ def build_view(
         edits=FrozenMap(
             (i, e) for i, e in edits.items() if i in given and given[i].terms is not None
         ),
+        potential=could_be,
+        made=frozenset(made),
+        stuck=frozenset(stuck),
+        dra_waits=FrozenMap(dra_waits),
+        kubelet_waits=FrozenMap(kubelet_waits),
     )
 
 
