@@ -119,7 +119,8 @@ class Nvidia(
     }
     options = NvidiaOptions
     access = Access(
-        capabilities=("SYS_ADMIN",),
+        # MIG and the compute mode; nvidia-smi and nvidia-modprobe in the host's or driver's root.
+        capabilities=("MKNOD", "SYS_ADMIN", "SYS_CHROOT"),
         read=("/sys", "/proc/driver/nvidia", facts.DRIVER_CONTAINER, "/usr"),
         devices=("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia*", "/dev/nvidia-caps/*"),
     )
