@@ -119,6 +119,7 @@ class Agents:
         register: str = "auto",
         run: str = "run",
         vendors: Sequence[Mapping[str, object]] = (),
+        dra: Mapping[str, object] | None = None,
     ) -> NodeAgent:
         """Start an agent; it is not ready yet.
 
@@ -128,6 +129,7 @@ class Agents:
             register: How the kubelet is to know it.
             run: Which run directory; agents with the same one know of each other.
             vendors: As in a policy.
+            dra: Of backends, as in a policy; None: the API server is not used.
         """
         policy = {
             "apiVersion": "accelkit.dev/v1",
@@ -136,7 +138,8 @@ class Agents:
             "http": {"listen": ""},
             "logging": {"format": "text"},
             "read": {"health": "2s", "holdings": "2s"},  # a fifth of what is usual
-            "backends": {"kubelet": {"register": register}},
+            "backends": {"kubelet": {"register": register}, "dra": dict(dra or {})},
+            "kube": {"config": "none" if dra is None else str(self._cluster.kubeconfig)},
             "vendors": list(vendors),
             "offers": list(offers) or [offer()],
         }
