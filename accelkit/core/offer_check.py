@@ -2,18 +2,15 @@
 
 import string
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping
 
 from accelkit.core.backend import BackendFactory
-from accelkit.core.limits import SHARES_LIMIT, resource_name_problem
+from accelkit.core.limits import resource_name_problem
 from accelkit.core.not_yet import TEXT
-from accelkit.core.policy import Divide, Inject, Offer, Sharing
+from accelkit.core.policy import Inject, Offer
 from accelkit.core.serde.keys import child, did_you_mean
-from accelkit.core.values import Enforcement, is_dns_label
-
-Found: TypeAlias = Iterator[tuple[str, str]]
-"""(path, text) for each problem."""
+from accelkit.core.sharing_check import Found, sharing_problems
+from accelkit.core.values import is_dns_label
 
 OFFER_NAME_LIMIT = 40
 OFFERS_LIMIT = 256
@@ -22,7 +19,6 @@ DRA = "dra"
 IN_TREE = frozenset({DRA, "kubelet"})
 FUTURE_BACKENDS = frozenset({"extended"})
 """Backends that accelkit will have; anything else that is not installed is a mistake."""
-CLAIM_KEYS = ("enforce", "timeslice")
 _PLACEHOLDERS = ("domain", "kind", "profile")
 
 
@@ -47,7 +43,7 @@ def offer_problems(offers: Iterable[Offer], backends: Mapping[str, BackendFactor
                 yield f"{path}.inject", f"means nothing through {offer.through}"
         elif offer.extended_resource:
             yield f"{path}.extendedResource", "means something only through dra"
-        yield from _sharing(offer, f"{path}.sharing")
+        yield from sharing_problems(offer, f"{path}.sharing")
 
 
 def _through(name: str, path: str, backends: Mapping[str, BackendFactory] | None) -> Found:
@@ -95,32 +91,6 @@ def _same_resource(offers: Iterable[Offer]) -> Found:
             other = first.setdefault(offer.resource, path)
             if other != path:
                 yield path, f"{offer.resource} is the name at {other} already"
-
-
-def _sharing(offer: Offer, path: str) -> Found:
-    sharing = offer.sharing
-    if not 1 <= sharing.shares <= SHARES_LIMIT:
-        yield f"{path}.shares", f"expected 1 to {SHARES_LIMIT}, found {sharing.shares}"
-    if sharing.unit < 1:
-        yield f"{path}.unit", "must be at least 1"
-    for n, key in enumerate(sharing.claims_may_ask):
-        if key not in CLAIM_KEYS:
-            yield child(f"{path}.claimsMayAsk", n), f"expected one of {listed(CLAIM_KEYS)}"
-    if offer.through == "kubelet":
-        yield from _kubelet_sharing(sharing, path)
-    if offer.extended_resource and sharing.divide is Divide.REQUESTED:
-        yield f"{path}.divide", "requested: an extended resource would always ask for everything"
-    if sharing.enforce is Enforcement.MPS and offer.select.partition:
-        yield f"{path}.enforce", "mps is not offered on partitions"
-
-
-def _kubelet_sharing(sharing: Sharing, path: str) -> Found:
-    if sharing.divide is Divide.REQUESTED:
-        yield f"{path}.divide", "requested: pods have no way to ask through kubelet"
-    if sharing.enforce is Enforcement.CGROUP:
-        yield f"{path}.enforce", "cgroup needs to know the pod, which only dra does"
-    if sharing.claims_may_ask:
-        yield f"{path}.claimsMayAsk", "there are no claims through kubelet"
 
 
 def repeated(path: str, names: list[str]) -> Found:

@@ -7,13 +7,15 @@ from accelkit.core.attributes import PUBLISHED, is_attribute_id
 from accelkit.core.backend import BackendFactory
 from accelkit.core.errors import ConfigError
 from accelkit.core.foreign import in_words
+from accelkit.core.layout_check import layout_problems
 from accelkit.core.limits import socket_room
 from accelkit.core.not_yet import not_yet
-from accelkit.core.offer_check import Found, listed, offer_problems, repeated
-from accelkit.core.policy import API_VERSION, KIND, PartitioningHow, Paths, Policy, Selection
+from accelkit.core.offer_check import listed, offer_problems, repeated
+from accelkit.core.policy import API_VERSION, KIND, Paths, Policy, Selection
 from accelkit.core.serde import from_tree
 from accelkit.core.serde.keys import child, did_you_mean, key_of
 from accelkit.core.serde.pruning import without
+from accelkit.core.sharing_check import Found
 from accelkit.core.values import is_dns_label
 from accelkit.core.vendor import Vendor
 
@@ -79,7 +81,7 @@ def policy_problems(
         *_vendors(policy, vendors),
         *_durations(policy),
         *_selections(policy, _known_attributes(vendors)),
-        *_layouts(policy),
+        *layout_problems(policy),
         *repeated("$.offers", [o.name for o in policy.offers]),
         *offer_problems(policy.offers, backends),
         *_health(policy),
@@ -227,25 +229,6 @@ def _selection(selection: Selection, path: str, known: Collection[str] | None) -
             yield from _selection(part, child(f"{path}.{key}", n), known)
     if selection.not_ is not None:
         yield from _selection(selection.not_, f"{path}.not", known)
-
-
-def _layouts(policy: Policy) -> Found:
-    for name, layout in policy.layouts.items():
-        for profile, times in layout.items():
-            if times < 1:
-                yield child(child("$.layouts", name), profile), "must be at least 1"
-    for n, part in enumerate(policy.partitioning):
-        path = child("$.partitioning", n)
-        if part.layout and part.layout not in policy.layouts:
-            hint = did_you_mean(part.layout, policy.layouts)
-            yield f"{path}.layout", f"there is no layout {part.layout!r}{hint}"
-        needed = {"layout": part.layout, "mode": part.mode, "profiles": part.profiles}
-        owner = {"layout": "layout", "mode": "mode", "profiles": "dynamic"}
-        for key, value in needed.items():
-            if value and part.how is not PartitioningHow(owner[key]):
-                yield f"{path}.{key}", f"means nothing unless how is {owner[key]}"
-            if not value and key != "profiles" and part.how is PartitioningHow(owner[key]):
-                yield f"{path}.{key}", f"missing: how is {owner[key]}"
 
 
 def _health(policy: Policy) -> Found:

@@ -55,18 +55,17 @@ def plan(
             said = (str(error), *tuple(site.staying())[:MOST_TOLD])
             problems.append(_problem(site, error.code, "; ".join(said), error.remedy))
             continue
-        if not _differs(site, found):
-            wanted.append(found)
-        elif makers is not None and device.id.vendor not in makers:
+        helpless = makers is not None and device.id.vendor not in makers
+        if helpless and (_differs(site, found) or _hopes(site)):
             reason = f"the plugin for {device.id.vendor} cannot make partitions"
             remedy = "leave the device out of partitioning in the policy"
             problems.append(_problem(site, NO_MAKER, reason, remedy))
-        else:
-            waits = _in_the_way(site, found)
-            wanted.append(attrs.evolve(found, waits=waits))
-            if waits:
-                reason = "; ".join(waits[:MOST_TOLD])
-                problems.append(_problem(site, WAITS, reason, "it is done when they are gone"))
+            continue
+        waits = _in_the_way(site, found) if _differs(site, found) else ()
+        wanted.append(attrs.evolve(found, waits=waits))
+        if waits:
+            reason = "; ".join(waits[:MOST_TOLD])
+            problems.append(_problem(site, WAITS, reason, "it is done when they are gone"))
     return Plan(wanted=tuple(wanted), problems=tuple(problems))
 
 
@@ -90,6 +89,11 @@ def _sites(
 def _differs(site: Site, wanted: Wanted) -> bool:
     changes = wanted.mode not in {None, site.device.mode}
     return changes or {*wanted.places} != site.there or bool(wanted.begun)
+
+
+def _hopes(site: Site) -> bool:
+    """Whether claims should have partitions made."""
+    return site.rule.how is PartitioningHow.DYNAMIC and bool(site.device.profiles)
 
 
 def _in_the_way(site: Site, wanted: Wanted) -> tuple[str, ...]:

@@ -380,6 +380,8 @@ def test_a_plugin_that_cannot_make_partitions_is_asked_for_none() -> None:
     found = plan(node(device), laid("ones"), makers=["other"])
 
     assert found == Plan(problems=(Problem(vendor="toy", subject="a", code="cannot-partition"),))
+    assert plan(node(device), wanting(how=HOW.DYNAMIC), makers=["other"]) == found
+    assert plan(node(gpu("a")), wanting(how=HOW.DYNAMIC), makers=["other"]).problems == ()
     full = node(device, *(at(device, "1g", n) for n in range(4)))
     assert plan(full, laid("ones"), makers=["other"]).problems == ()
     assert plan(node(device), laid("ones"), makers=["toy"]).problems == ()
