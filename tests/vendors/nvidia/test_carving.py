@@ -425,3 +425,52 @@ def test_device_file_that_the_driver_did_not_make_is_made_by_its_program(cut: Be
     made = create(cut, SMALL)
 
     assert all(cut.host.exists(n.path) for n in made.nodes)
+
+
+def test_failure_that_may_pass_leaves_nothing_and_may_be_tried_again(cut: Bench) -> None:
+    parent = whole(cut)
+    set_faults(cut.directory, [Fault(call=MAKE, do="error 999")])
+
+    with pytest.raises(SourceError) as caught:
+        cut.vendor.create(cut.host, parent, SMALL)
+    assert caught.value.retryable
+    assert create(cut, SMALL).usable
+
+
+def test_instance_that_can_have_no_compute_instance_is_undone(cut: Bench) -> None:
+    parent = whole(cut)
+    cut.fail("nvmlGpuInstanceGetComputeInstanceProfileInfo", "error 3")
+
+    with pytest.raises(PartitionError, match="can have no compute instance"):
+        cut.vendor.create(cut.host, parent, SMALL)
+    assert parts(cut) == []
+
+
+def test_mode_that_somebody_ends_as_the_partition_is_read_back_is_an_error(cut: Bench) -> None:
+    parent = whole(cut)
+    set_faults(cut.directory, [Fault(call="nvmlDeviceGetName", do="mig gpu-0 off")])
+
+    with pytest.raises(SourceError, match="not supported"):
+        cut.vendor.create(cut.host, parent, SMALL)
+    assert parts(cut) == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["nvmlDeviceGetGpuInstanceById", "nvmlComputeInstanceDestroy", "nvmlGpuInstanceDestroy"],
+)
+def test_partition_that_others_unmake_at_the_same_time_is_gone(cut: Bench, call: str) -> None:
+    made = create(cut, SMALL)
+    set_faults(cut.directory, [Fault(call=call, do="destroy-mig gpu-0 2")])
+
+    destroy(cut, made)
+    assert parts(cut) == []
+
+
+def test_driver_refuses_where_processes_cannot_be_listed(cut: Bench) -> None:
+    made = create(cut, SMALL)
+    cut.do("hold gpu-0 4711 2")
+    cut.fail("nvmlDeviceGetComputeRunningProcesses_v3", "error 999")
+
+    with pytest.raises(PartitionInUse, match="no list of processes shows"):
+        destroy(cut, made)

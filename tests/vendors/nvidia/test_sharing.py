@@ -208,6 +208,19 @@ def test_client_of_the_daemon_finds_it_and_has_its_limits(bench: Make) -> None:
     assert found.whole == ContainerEdits()
 
 
+def test_memory_that_daemon_and_clients_have_in_common_is_mounted_where_it_is_there(
+    bench: Make,
+) -> None:
+    made = bench("l4", 1)
+    made.do("mps gpu-0 on")
+    (device,) = made.devices()
+    folder = f"/run/accelkit/mps/{device.id.name}/shm"
+    Path(made.directory + folder).mkdir()
+    part = edits(made, MPS, share(device)).each[device.id]
+
+    assert {m.container_path: m.host_path for m in part.mounts}["/dev/shm"] == folder
+
+
 def test_client_without_limits_finds_the_daemon_alone(bench: Make) -> None:
     made = bench("l4", 1)
     made.do("mps gpu-0 on")
