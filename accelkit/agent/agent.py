@@ -101,7 +101,7 @@ class Agent:
             self._holders,
         )
         self._reach = Reach(parts.connect, self._metrics)
-        self._leading, self._holdings = Switch(), Bell()
+        self._leading, self._closing, self._holdings = Switch(), Switch(), Bell()
         self._duties = Duties(self._around(directory))
         self._shared = self._port_parts()
         self._backends = Backends(parts.backends, self._shared)
@@ -229,7 +229,7 @@ class Agent:
             meter=self._metrics,
             store=self._knowledge.store,
             leading=self._leading,
-            closing=Switch(),
+            closing=self._closing,
             answered=self._knowledge.answered,
             problems=self._problems,
             pending=self._pending,
@@ -250,6 +250,7 @@ class Agent:
             holders=self._holders,
             holdings=self._holdings,
             leading=self._leading,
+            closing=self._closing,
             reach=self._reach,
             backends=self._parts.backends,
             problems=self._problems,
@@ -266,6 +267,7 @@ class Agent:
             problems=self.problems,
             backends=lambda: self._backends.made,
             ledger=lambda: self._duties.keeper.entries,
+            apply=lambda: self._duties.cutting.apply(told=True),
         )
 
     def _loops(self) -> Iterable[Coroutine[None, None, None]]:

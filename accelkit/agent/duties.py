@@ -11,9 +11,11 @@ import attrs
 
 from accelkit.agent import figures
 from accelkit.agent.claim_files import ClaimFiles
+from accelkit.agent.cutting import Cutting
+from accelkit.agent.cutting_steps import Steps
 from accelkit.agent.disk import HostDisk
 from accelkit.agent.events import Events
-from accelkit.agent.holders import Holders
+from accelkit.agent.holders import Holders, split_sets
 from accelkit.agent.keeper import Keeper
 from accelkit.agent.knowledge import Claimed, Knowledge
 from accelkit.agent.ledger import Ledger
@@ -32,10 +34,11 @@ from accelkit.agent.store import Switch
 from accelkit.agent.works import Works
 from accelkit.core.backend import BackendFactory
 from accelkit.core.clock import Clock
-from accelkit.core.errors import LedgerError
+from accelkit.core.errors import LedgerError, SplitSet
 from accelkit.core.kube import KubePort
 from accelkit.core.model import Problem
 from accelkit.core.vendor import SupportsPreparation
+from accelkit.core.view import View
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +65,7 @@ class Around:
     holdings: Bell
     """Rung when the kubelet should be asked who holds what."""
     leading: Switch
+    closing: Switch
     reach: Reach
     backends: Mapping[str, BackendFactory]
     problems: Problems
@@ -114,6 +118,14 @@ class Duties:
             around.run / boot,
             problems,
         )
+        self.cutting = Cutting(
+            knowledge,
+            around.holders,
+            Steps(self.works, self._ledger, around.run / boot, clock),
+            problems,
+            clock,
+        )
+        self._split: frozenset[str] = frozenset()
         self._settings = Bell()
         self._news = News(knowledge.store.view)
         knowledge.claimed = self._claimed
@@ -150,13 +162,14 @@ class Duties:
         yield self._publish_claims()
         yield self._follow_views()
         yield self._renew_settings()
+        yield self.cutting.run(self._leads)
         yield self.events.send()
         yield self.names.watch()
         yield reconcile(
             self.keeper,
             self.kube,
             self._ask_holders,
-            lambda: around.leading.now,
+            self._leads,
             lambda: around.knowledge.policy.read.reconcile,
             around.clock,
         )
@@ -219,19 +232,34 @@ class Duties:
         given: object = None
         async for view in around.knowledge.store.views():
             self.names.follow(view)
+            self._say_split_sets(view)
             if around.clock.monotonic() - self._remembered_s >= SECOND_S:
                 self._remember()
             self._tell(self._news.of_devices(view))
             before, given = given, (view.assignments, view.snapshot.answered, view.devices.keys())
             if given != before:
                 self._settings.ring()
+            self.cutting.ring()
+
+    def _say_split_sets(self, view: View) -> None:
+        found = split_sets(view)
+        for container, why in found.items():
+            remedy = "let one claim or one resource have all of them, or use two containers"
+            self._around.problems.note(AGENT, SplitSet.code, container, why, remedy)
+        for container in self._split - found.keys():
+            self._around.problems.solve(AGENT, SplitSet.code, container)
+        self._split = frozenset(found)
 
     async def _renew_settings(self) -> None:
         around = self._around
         while True:
-            if around.leading.now:
+            if self._leads():
                 await self._standing.renew(around.knowledge.store.view)
             await self._settings.wait(around.clock, SETTINGS_S, SECOND_S)
+
+    def _leads(self) -> bool:
+        """Whether this instance does what one on a node does, and will go on to."""
+        return self._around.leading.now and not self._around.closing.now
 
     def _remember(self) -> None:
         around = self._around
@@ -240,7 +268,7 @@ class Duties:
             self._memory.keep(around.knowledge.store.view)
 
     def _tell(self, news: Iterable[Told]) -> None:
-        for one in news if self._around.leading.now else ():
+        for one in news if self._leads() else ():
             self.events.tell(one.reason, one.text, warning=one.warning)
 
     async def _ask_holders(self) -> Holders:

@@ -31,6 +31,7 @@ from accelkit.core.policy import Policy
 from accelkit.core.reading import HealthReading
 from accelkit.core.snapshot import assemble, build_view, diff
 from accelkit.core.values import FrozenMap, freeze
+from accelkit.core.vendor import SupportsPartitioning
 from accelkit.core.view import View
 
 log = logging.getLogger(__name__)
@@ -91,6 +92,8 @@ class Knowledge:
         """Whether a view with at least one vendor's answer, and its edits, is there."""
         self.claimed: Callable[[], Claimed] = Claimed
         """Asked for every view."""
+        self.going: Mapping[DeviceId, str] = {}
+        """Devices that are about to be unmade or set to another mode, and why."""
         self.amend: Callable[[View], View] = lambda view: view
         """What else is known of a view before anybody sees it."""
         self.settled: Callable[[View], bool] = lambda _view: True
@@ -105,6 +108,9 @@ class Knowledge:
         vendors = [source.vendor for source in self.sources.values()]
         self._domains = FrozenMap({vendor.name: vendor.domain for vendor in vendors})
         self._sets = frozenset(vendor.name for vendor in vendors if vendor.sets)
+        self._makers = frozenset(
+            vendor.name for vendor in vendors if isinstance(vendor, SupportsPartitioning)
+        )
         self._revision = revision_of(policy)
         self.store = ViewStore(
             View(
@@ -158,15 +164,12 @@ class Knowledge:
             boot=self._boot,
             now_s=self._clock.monotonic(),
             now=now,
+            makers=self._makers,
+            made=claimed.made,
+            stuck=claimed.stuck,
+            going=self.going,
         )
-        return self.amend(
-            attrs.evolve(
-                view,
-                edits=FrozenMap(self._edits(view)),
-                made=claimed.made,
-                stuck=claimed.stuck,
-            )
-        )
+        return self.amend(attrs.evolve(view, edits=FrozenMap(self._edits(view))))
 
     def recall(self, view: View, edits: Iterable[MadeFor]) -> None:
         """Begin with *view* and *edits* of an earlier instance of this boot.
