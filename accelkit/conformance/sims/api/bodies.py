@@ -6,9 +6,19 @@ from collections.abc import Mapping, Sequence
 from attrs import frozen
 
 from accelkit.conformance.sims.api.decoding import Decoder, Object, Undecodable
-from accelkit.conformance.sims.api.documents import Parsed, parse
+from accelkit.conformance.sims.api.documents import parse
+from accelkit.conformance.sims.api.event_forms import stored
+from accelkit.conformance.sims.api.http import BODY_LIMIT, JSON, Request
 from accelkit.conformance.sims.api.kinds import Kind
-from accelkit.conformance.sims.api.refusals import Cause, Refused, bad_request, invalid, unsupported
+from accelkit.conformance.sims.api.refusals import (
+    Cause,
+    Refused,
+    bad_request,
+    invalid,
+    too_large,
+    unsupported,
+    unsupported_body,
+)
 from accelkit.conformance.sims.gates import Dialect
 
 _LEVELS = ("", "Ignore", "Strict", "Warn")
@@ -60,17 +70,24 @@ class Body:
     warnings: tuple[str, ...]
 
 
-def read_body(body: bytes, kind: Kind, dialect: Dialect, validation: str) -> Body:
+def read_tree(request: Request, kind: str) -> Mapping[str, object]:
+    """A body that is a JSON object.
+
+    Raises:
+        Refused: It is not; of protobuf and YAML a real server reads, too.
+    """
+    return _parsed(request, kind)[0]
+
+
+def read_body(request: Request, kind: Kind, dialect: Dialect, validation: str) -> Body:
     """Decode a whole object.
 
     Raises:
         Refused: It is none of that kind.
     """
-    parsed = _parse(body, kind)
-    tree = parsed.tree
-    assert isinstance(tree, dict)
+    tree, duplicates = _parsed(request, kind.resource.kind)
     _check_type(tree, kind)
-    return decode(tree, kind, dialect, validation, parsed.duplicates)
+    return decode(stored(kind, tree), kind, dialect, validation, duplicates)
 
 
 def decode(
@@ -102,26 +119,26 @@ def _cannot(kind: Kind) -> str:
     return f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
 
 
-def _parse(body: bytes, kind: Kind) -> Parsed:
-    shown = body.decode("utf-8", "replace") or "<empty>"
+def _parsed(request: Request, kind: str) -> tuple[Mapping[str, object], Sequence[str]]:
+    if request.body is None:
+        raise too_large(BODY_LIMIT)
+    if request.headers.get("content-type", JSON).partition(";")[0].strip() not in {"", JSON}:
+        raise unsupported_body()
+    shown = request.body.decode("utf-8", "replace") or "<empty>"
     try:
-        parsed = parse(body.decode())
+        parsed = parse(request.body.decode())
     except ValueError as error:
-        what = (
-            f"json parse error: {error}"
-            if body
-            else "json parse error: unexpected end of JSON input"
-        )
-        raise _unrecognized(kind, f"{what} ({shown})") from None
+        why = str(error) if request.body else "unexpected end of JSON input"
+        raise _unrecognized(kind, f"{why} ({shown})") from None
     if not isinstance(parsed.tree, dict):
-        raise _unrecognized(kind, f"json parse error: it is not an object ({shown})")
-    return parsed
+        raise _unrecognized(kind, f"it is not an object ({shown})")
+    return parsed.tree, parsed.duplicates
 
 
-def _unrecognized(kind: Kind, what: str) -> Refused:
+def _unrecognized(kind: str, why: str) -> Refused:
     return bad_request(
-        f"the object provided is unrecognized (must be of type {kind.resource.kind}): "
-        f"couldn't get version/kind; {what}"
+        f"the object provided is unrecognized (must be of type {kind}): "
+        f"couldn't get version/kind; json parse error: {why}"
     )
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 
 from accelkit.conformance.sims.api.access import Act, User, allows
+from accelkit.conformance.sims.api.bodies import read_tree
+from accelkit.conformance.sims.api.http import Request
 from accelkit.conformance.sims.api.refusals import invalid, wrong
 from accelkit.conformance.sims.api.values import part, text
 
@@ -13,13 +15,14 @@ PATHS = {
 _EXTRA = "authentication.kubernetes.io"
 
 
-def answer(path: str, asked: Mapping[str, object], user: User) -> Mapping[str, object]:
+def answer(request: Request, user: User) -> Mapping[str, object]:
     """The review with its status.
 
     Raises:
-        Refused: It asks for nothing.
+        Refused: It cannot be read, or asks for nothing.
     """
-    if path.endswith("selfsubjectreviews"):
+    asked = read_tree(request, "SelfSubjectAccessReview")
+    if request.path.endswith("selfsubjectreviews"):
         return _who(user)
     spec = part(asked, "spec")
     wanted = part(spec, "resourceAttributes")

@@ -26,7 +26,7 @@ from accelkit.conformance.sims.api.access import (
     require_path,
 )
 from accelkit.conformance.sims.api.certificates import Tls
-from accelkit.conformance.sims.api.documents import parse, write
+from accelkit.conformance.sims.api.documents import write
 from accelkit.conformance.sims.api.faults import Faults, Trouble
 from accelkit.conformance.sims.api.http import (
     Answer,
@@ -86,13 +86,12 @@ class ApiSim(direct.Direct):
         bookmark_s: float = 60.0,
         seed: int = 0,
     ) -> None:
-        self.dialect = Dialect.of(kubernetes, gates or {})
-        self.kinds = kinds(self.dialect)
+        dialect = Dialect.of(kubernetes, gates or {})
         self.faults = Faults()
         self.journal = Journal()
         rng = random.Random(seed)  # noqa: S311 - a simulation repeats with its seed
         store = Store(history)
-        objects = Objects(store, self.kinds, self.dialect, now=lambda: datetime.now(UTC), rng=rng)
+        objects = Objects(store, kinds(dialect), dialect, now=lambda: datetime.now(UTC), rng=rng)
         super().__init__(objects)
         self.tls = tls
         self.users = tuple(users)
@@ -111,6 +110,16 @@ class ApiSim(direct.Direct):
     @property
     def url(self) -> str:
         return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
+
+    @property
+    def dialect(self) -> Dialect:
+        """What its release and its gates make of the API."""
+        return self._objects.dialect
+
+    def become(self, kubernetes: str, gates: Mapping[str, bool] | None = None) -> None:
+        """Be of another release, or have other gates: what is stored stays as it is."""
+        self._objects.dialect = Dialect.of(kubernetes, gates or {})
+        self._objects.kinds = kinds(self.dialect)
 
     async def start(self) -> None:
         """Listen; a second time on the same port."""
@@ -245,12 +254,12 @@ class ApiSim(direct.Direct):
             return self._review(request, user)
         if target is None:
             require_path(user, request.path)
-            found = discovery.describe(request.path, accept, self.kinds, self.dialect)
+            found = discovery.describe(request.path, accept, self._objects.kinds, self.dialect)
             return found or _NOT_FOUND
         _check_rights(user, target, asked, request.method)
-        kind = target.kind(self.kinds)
+        kind = target.kind(self._objects.kinds)
         if kind is None:
-            if any(k.resource.group == target.group for k in self.kinds):
+            if any(k.resource.group == target.group for k in self._objects.kinds):
                 raise no_such_path()
             return _NOT_FOUND
         _check_fit(request.method, target, kind)
@@ -262,9 +271,7 @@ class ApiSim(direct.Direct):
     def _review(self, request: Request, user: User) -> Answer:
         if request.method != "POST":
             raise no_such_method()
-        tree = parse((request.body or b"{}").decode()).tree
-        sent = tree if isinstance(tree, dict) else {}
-        return Reply(201, write(reviews.answer(request.path, sent, user)))
+        return Reply(201, write(reviews.answer(request, user)))
 
 
 def _refusal(refused: Refused) -> Reply:

@@ -9,7 +9,7 @@ from accelkit.conformance.sims.api.applying import Owners
 from accelkit.conformance.sims.api.bodies import Body, WriteOptions, decode, read_body
 from accelkit.conformance.sims.api.documents import parse, write
 from accelkit.conformance.sims.api.event_forms import shown, stored
-from accelkit.conformance.sims.api.http import BODY_LIMIT, JSON, Answer, Reply, Request, Streamed
+from accelkit.conformance.sims.api.http import BODY_LIMIT, Answer, Reply, Request, Streamed
 from accelkit.conformance.sims.api.kinds import Kind
 from accelkit.conformance.sims.api.listing import Wanted, read_page
 from accelkit.conformance.sims.api.objects import Objects, Place, Removal
@@ -21,7 +21,6 @@ from accelkit.conformance.sims.api.refusals import (
     required,
     succeeded,
     too_large,
-    unsupported_body,
     wrong,
 )
 from accelkit.conformance.sims.api.strategies import warnings
@@ -112,12 +111,7 @@ class Service:
         return _reply(200, render(place.kind, made), _noted(place, body, made))
 
     def _body(self, place: Place, request: Request, options: WriteOptions) -> Body:
-        content_type = request.headers.get("content-type", JSON).partition(";")[0].strip()
-        if request.body is None:
-            raise too_large(BODY_LIMIT)
-        if content_type not in {"", JSON}:
-            raise unsupported_body()
-        return read_body(request.body, place.kind, self.objects.dialect, options.validation)
+        return read_body(request, place.kind, self.objects.dialect, options.validation)
 
     def _note_owner(
         self, place: Place, options: WriteOptions, before: Object, made: Object
