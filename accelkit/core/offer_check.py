@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 
 from accelkit.core.backend import BackendFactory
 from accelkit.core.limits import resource_name_problem
-from accelkit.core.not_yet import TEXT
 from accelkit.core.policy import Inject, Offer
 from accelkit.core.serde.keys import child, did_you_mean
 from accelkit.core.sharing_check import Found, sharing_problems
@@ -16,10 +15,8 @@ OFFER_NAME_LIMIT = 40
 OFFERS_LIMIT = 256
 """Each is looked at for each device at every change, and may be a resource with its own socket."""
 DRA = "dra"
-IN_TREE = frozenset({DRA, "kubelet"})
-FUTURE_BACKENDS = frozenset({"extended"})
-"""Backends that accelkit will have; anything else that is not installed is a mistake."""
 _PLACEHOLDERS = ("domain", "kind", "profile")
+_EXTENDED_PLACEHOLDERS = ("profile",)
 
 
 def offer_problems(offers: Iterable[Offer], backends: Mapping[str, BackendFactory] | None) -> Found:
@@ -35,29 +32,26 @@ def offer_problems(offers: Iterable[Offer], backends: Mapping[str, BackendFactor
             expected = f"expected a DNS label of at most {OFFER_NAME_LIMIT} characters"
             yield f"{path}.name", f"{expected}, found {offer.name!r}"
         yield from _through(offer.through, f"{path}.through", backends)
-        yield from _resource(offer.resource, f"{path}.resource")
+        yield from _template(offer.resource, _PLACEHOLDERS, f"{path}.resource")
+        extended = f"{path}.extendedResource"
+        yield from _template(offer.extended_resource, _EXTENDED_PLACEHOLDERS, extended)
         if offer.through == DRA:
             if offer.resource:
                 yield f"{path}.resource", f"means nothing through {offer.through}"
             if offer.inject is not Inject.DIRECT:
                 yield f"{path}.inject", f"means nothing through {offer.through}"
         elif offer.extended_resource:
-            yield f"{path}.extendedResource", "means something only through dra"
+            yield extended, "means something only through dra"
         yield from sharing_problems(offer, f"{path}.sharing")
 
 
 def _through(name: str, path: str, backends: Mapping[str, BackendFactory] | None) -> Found:
-    installed = IN_TREE if backends is None else set(backends)
-    if name in installed:
-        return
-    if name in FUTURE_BACKENDS:
-        yield path, TEXT
-    elif backends is not None:
-        hint = did_you_mean(name, installed) or f"; there is {listed(installed)}"
+    if backends is not None and name not in backends:
+        hint = did_you_mean(name, backends) or f"; there is {listed(backends)}"
         yield path, f"no backend {name!r} is installed{hint}"
 
 
-def _resource(template: str, path: str) -> Found:
+def _template(template: str, known: tuple[str, ...], path: str) -> Found:
     if not template:
         return
     try:
@@ -73,9 +67,9 @@ def _resource(template: str, path: str) -> Found:
         if spec or conversion:
             yield path, f"{{{placeholder}}} takes no format"
             return
-        if placeholder not in _PLACEHOLDERS:
-            hint = did_you_mean(placeholder, _PLACEHOLDERS)
-            words = " ".join(f"{{{p}}}" for p in _PLACEHOLDERS)
+        if placeholder not in known:
+            hint = did_you_mean(placeholder, known)
+            words = " ".join(f"{{{p}}}" for p in known)
             yield path, f"unknown placeholder {{{placeholder}}}{hint}; there are {words}"
             return
         rendered += "x.example" if placeholder == "domain" else "x"
@@ -84,13 +78,16 @@ def _resource(template: str, path: str) -> Found:
 
 
 def _same_resource(offers: Iterable[Offer]) -> Found:
-    first: dict[str, str] = {}
+    """A name that is not different for each profile belongs to one offer."""
+    first: dict[tuple[str, str], str] = {}
     for n, offer in enumerate(offers):
-        path = f"{child('$.offers', n)}.resource"
-        if offer.resource and "{" not in offer.resource:
-            other = first.setdefault(offer.resource, path)
-            if other != path:
-                yield path, f"{offer.resource} is the name at {other} already"
+        names = {"resource": offer.resource, "extendedResource": offer.extended_resource}
+        for key, name in names.items():
+            path = f"{child('$.offers', n)}.{key}"
+            if name and "{" not in name:
+                other = first.setdefault((key, name), path)
+                if other != path:
+                    yield path, f"{name} is the name at {other} already"
 
 
 def repeated(path: str, names: list[str]) -> Found:

@@ -266,7 +266,25 @@ def test_policy_is_fine(tree: object) -> None:
             "$.offers[0].through",
             "no backend 'zzz' is installed; there is dra, koordinator, kubelet",
         ),
-        (offer(through="extended"), "$.offers[0].through", LATER),
+        (
+            {
+                "offers": [
+                    {"name": name, "through": "dra", "extendedResource": "x.y/z"} for name in "ab"
+                ]
+            },
+            "$.offers[1].extendedResource",
+            "x.y/z is the name at $.offers[0].extendedResource already",
+        ),
+        (
+            offer(through="dra", extendedResource="gpu"),
+            "$.offers[0].extendedResource",
+            "'gpu' has no domain: write one before a slash, as in example.com/gpu",
+        ),
+        (
+            offer(through="dra", extendedResource="x.y/{kind}"),
+            "$.offers[0].extendedResource",
+            "unknown placeholder {kind}; there are {profile}",
+        ),
         (
             offer(through="dra", resource="x.y/z"),
             "$.offers[0].resource",
