@@ -8,6 +8,7 @@ import logging
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import attrs
 
@@ -30,6 +31,9 @@ from accelkit.core.values import freeze
 from accelkit.core.vendor import Vendor
 from accelkit.core.view import View
 from accelkit.testing.hosts import open_host
+
+if TYPE_CHECKING:
+    from accelkit.core.serde import Tree
 
 log = logging.getLogger(__name__)
 
@@ -92,6 +96,21 @@ def render(found: NodeReading, backend: str) -> object:
         known = ", ".join(found.registry.backends) or "none"
         raise ConfigError([("backend", f"{backend!r} is not installed; there are: {known}")])
     return factory.create(found.policy).render(found.view)
+
+
+def slices(found: NodeReading, release: str) -> "list[Tree]":
+    """The slices of the view that was *found*, for an API server of a *release*.
+
+    Raises:
+        ConfigError: The release is not known.
+    """
+    from accelkit.backends.dra.dialect import of_release  # noqa: PLC0415 - for one command
+    from accelkit.backends.dra.document import render as drawn  # noqa: PLC0415 - see above
+    from accelkit.backends.dra.objects import pool_objects  # noqa: PLC0415 - see above
+
+    document = drawn(found.view, found.policy.backends.dra, of_release(release))
+    items = [item for pool in document.pools.values() for item in pool_objects(pool)]
+    return cast("list[Tree]", items)  # objects are trees, said in the API server's words
 
 
 async def read_node(

@@ -51,6 +51,36 @@ def test_rendered_json_says_the_same_as_yaml(run: Run, basic: Path) -> None:
     assert json.loads(as_json) == yaml.safe_load(as_yaml)
 
 
+@pytest.mark.parametrize("release,shared", [(None, True), ("1.36", True), ("1.34", False)])
+def test_slices_are_rendered_for_an_api_server_of_a_release(
+    run: Run, basic: Path, policy: Callable[[str], Path], release: str | None, *, shared: bool
+) -> None:
+    file = policy("offers: [{name: all, through: dra, sharing: {shares: 2}}]")
+    words = ("render", "dra", "--host", basic, "--policy", file)
+
+    answer = run(*words, *(("--kubernetes", release) if release else ()))
+
+    listed = yaml.safe_load(answer.out)
+    (only,) = listed["items"]
+    assert (answer.code, listed["kind"], only["kind"]) == (0, "List", "ResourceSlice")
+    assert [device["name"] for device in only["spec"]["devices"]] == ["s00-0000", "s00-0001"]
+    assert ["allowMultipleAllocations" in d for d in only["spec"]["devices"]] == [shared] * 2
+
+
+def test_release_that_was_never_tried_is_refused(run: Run, basic: Path) -> None:
+    answer = run("render", "dra", "--host", basic, "--kubernetes", "1.12")
+
+    assert answer.code == 2
+    assert "--kubernetes: '1.12' is none of 1.34, 1.35, 1.36, 1.37" in answer.err
+
+
+def test_release_is_nothing_that_the_kubelet_is_told(run: Run, basic: Path) -> None:
+    answer = run("render", "kubelet", "--host", basic, "--kubernetes", "1.34")
+
+    assert answer.code == 2
+    assert "--kubernetes is for dra, not for kubelet" in answer.err
+
+
 def test_backend_that_is_not_installed_cannot_be_rendered(run: Run, basic: Path) -> None:
     answer = run("render", "koordinator", "--host", basic)
 

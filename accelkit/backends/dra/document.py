@@ -25,7 +25,8 @@ class Document:
     """What is published for a node."""
 
     pools: FrozenMap[str, Pool] = FrozenMap()
-    """By driver. A vendor that has not answered has none, which says nothing of its devices."""
+    """By driver. A vendor that has not answered has none, which says nothing of its devices, and
+    one without devices only if it has a pool already: an empty one would count as complete."""
     problems: tuple[Problem, ...] = ()
     """What cannot be said in slices, or not to this server."""
 
@@ -60,14 +61,26 @@ def render(
             for root, family in _families(listed).items()
         ]
         before = previous[driver].slices if driver in previous else ()
-        pools[driver] = Pool(driver=driver, name=view.snapshot.node, slices=pack(units, before))
+        if units or before:
+            slices = pack(units, before)
+            pools[driver] = Pool(driver=driver, name=view.snapshot.node, slices=slices)
         problems += _unsaid(vendor, driver, words)
         problems += _unkept(view, vendor, driver, dialect, listed)
     return Document(pools=FrozenMap(pools), problems=tuple(problems))
 
 
 def vendors_of(view: View) -> tuple[str, ...]:
-    """Vendors that have answered and whose devices may be published, by name."""
+    """Vendors whose pools follow from *view*, by name.
+
+    Not one that has not answered, nor one that sees hardware but no device: its driver may come.
+    """
+    there = {device.id.vendor for device in view.snapshot.devices}
+    troubled = {problem.vendor for problem in view.snapshot.problems} - there
+    return tuple(sorted((offered_vendors(view) & view.snapshot.answered) - troubled))
+
+
+def offered_vendors(view: View) -> frozenset[str]:
+    """Vendors whose devices are or may be published."""
     globs = [offer.select.vendor for offer in view.offers if offer.through == BACKEND]
     named = {
         vendor
@@ -80,7 +93,7 @@ def vendors_of(view: View) -> tuple[str, ...]:
         if given.terms is not None and given.terms.through == BACKEND
     }
     named |= {holding.device.vendor for holding in view.holdings if holding.through == BACKEND}
-    return tuple(sorted(named & view.snapshot.answered))
+    return frozenset(named)
 
 
 def _families(listed: Sequence[Listed]) -> Mapping[DeviceId, list[Listed]]:

@@ -145,7 +145,7 @@ def _taints(view: View, device: Device, *, exists: bool) -> Iterator[Taint]:
         yield taints.taint(taints.LEAVING)
     if device.standing is Standing.LOST:
         yield taints.taint(taints.LOST)
-    elif exists and device.id not in view.edits:
+    elif exists and device.id not in view.edits and device.id not in view.made:
         yield taints.taint(taints.NO_EDITS)
     if device.id in view.stuck:
         yield taints.taint(taints.STUCK)

@@ -78,6 +78,11 @@ def slice_object(
     }
 
 
+def pool_objects(pool: Pool) -> tuple[Json, ...]:
+    """All slices of *pool*, as they are shown to people: without an owner."""
+    return tuple(slice_object(pool, number) for number in range(len(pool.slices)))
+
+
 def owner_reference(owner: Owner) -> Json:
     """How an object says that it goes with its node."""
     return {

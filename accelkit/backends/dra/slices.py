@@ -1,12 +1,13 @@
 """The slices of a node, written while this instance leads. Not here: what is in them."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Mapping
 
 import attrs
 
 from accelkit.backends.dra.dialect import lacking
-from accelkit.backends.dra.document import Document, render, vendors_of
+from accelkit.backends.dra.document import Document, offered_vendors, render, vendors_of
 from accelkit.backends.dra.pool import Dialect, Pool
 from accelkit.backends.dra.registrations import Registrations
 from accelkit.backends.dra.slices_driver import DriverSlices, Tell
@@ -25,8 +26,11 @@ from accelkit.core.policy import DraPolicy
 from accelkit.core.view import View
 
 UNKNOWN = "slices-unknown"
+FAILED = "slices-failed"
 DROPPED = "fields-dropped"
 _PATIENCE = Patience()
+
+log = logging.getLogger(__name__)
 
 
 async def publish(
@@ -93,10 +97,12 @@ class _Term:
     """When to ask the server again, if it did not answer."""
     _drivers: dict[str, DriverSlices] = attrs.field(init=False, factory=dict)
     _drawn: _Drawn | None = attrs.field(init=False, default=None)
+    _told: _Drawn | None = attrs.field(init=False, default=None)
+    """What was reported last."""
     _problems: set[tuple[str, str]] = attrs.field(init=False, factory=set)
-    """Of the last document, by code and subject."""
+    """Of that, by code and subject."""
     _lacks: dict[str, frozenset[str]] = attrs.field(init=False, factory=dict)
-    """What was told of each driver."""
+    """Of that, by driver."""
 
     def __attrs_post_init__(self) -> None:
         self._begun_s = self._now()
@@ -108,7 +114,7 @@ class _Term:
             group.create_task(self._look())
             while True:
                 self._wake.clear()
-                await self._sleep(await self._turn())
+                await self._sleep(await self._survived_turn())
 
     async def _follow(self) -> None:
         fields = f"spec.nodeName={self.node.node}"
@@ -153,16 +159,29 @@ class _Term:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
+    async def _survived_turn(self) -> float | None:
+        """A turn, whatever comes of it: whoever has claims is served while slices are not."""
+        try:
+            until = await self._turn()
+        except Exception as error:  # a mistake of ours; claims go on
+            log.exception("slices could not be written")
+            self.node.problem(
+                FAILED, self.node.node, f"{type(error).__name__}: {error}", "report it"
+            )
+            return self._now() + self.patience.again_s[1]
+        self.node.solved(FAILED, self.node.node)
+        return until
+
     async def _turn(self) -> float | None:
         """Do what there is to do; returns when there is more, None: when something happens."""
         view = self.node.view()
-        wanted = dict(self._wanted(view))
+        wanted = self._wanted(view)
         if self.node.closing.now or not self._seen.listed or not wanted:
             return None
         if self._now() < self._ask_s:
             return self._ask_s
         try:
-            await self.server.learn(min(wanted), self._now())
+            await self.server.learn(wanted[0], self._now())
         except BackendError as error:
             self._ask_s = self._now() + self.patience.again_s[0]
             self.node.problem(UNKNOWN, self.node.node, str(error), error.remedy)
@@ -177,14 +196,15 @@ class _Term:
         ]
         return min((time for time in times if time is not None), default=None)
 
-    def _wanted(self, view: View) -> Iterator[tuple[str, str]]:
-        """Drivers that publish something, or did, with their vendors."""
-        publishing = vendors_of(view)
-        for vendor in sorted(view.domains.keys() | set(publishing)):
-            driver = self.policy.driver_of(vendor)
-            left = driver in self._drivers or bool(self._seen.of(driver, self._now()))
-            if vendor in publishing or (left and vendor in view.snapshot.answered):
-                yield driver, vendor
+    def _wanted(self, view: View) -> tuple[str, ...]:
+        """Drivers whose slices follow from *view*, those that have none any more among them."""
+        offered, wanted = offered_vendors(view), vendors_of(view)
+        left = (
+            vendor
+            for vendor in view.snapshot.answered & view.domains.keys() - offered
+            if self._seen.of(self.policy.driver_of(vendor), self._now())
+        )
+        return tuple(sorted(map(self.policy.driver_of, (*wanted, *left))))
 
     def _driver(self, name: str) -> DriverSlices:
         if name not in self._drivers:
@@ -219,6 +239,9 @@ class _Term:
 
     def _say(self, drawn: _Drawn) -> None:
         """Report what devices cannot say, and what the server does not keep."""
+        if drawn is self._told:
+            return
+        self._told = drawn
         problems = {(p.code, p.subject or ""): p for p in drawn.document.problems}
         for code, subject in self._problems - problems.keys():
             self.node.solved(code, subject)
@@ -226,17 +249,19 @@ class _Term:
             self.node.problem(code, subject, problem.reason, problem.remedy)
         self._problems = set(problems)
         for driver, fields in drawn.lacks.items():
-            if fields == self._lacks.get(driver, frozenset()):
-                continue
-            self._lacks[driver] = fields
-            if not fields:
-                self.node.solved(DROPPED, driver)
-                continue
-            text = f"the API server keeps no {', '.join(sorted(fields))} in slices of {driver}"
-            self.node.problem(DROPPED, driver, text, "turn on the feature gates of these fields")
-            self.node.tell("FieldsDropped", text)
-            for field in fields:
-                self.node.meter.count("accelkit_slice_drops_total", (driver, field))
+            if fields != self._lacks.get(driver, frozenset()):
+                self._say_dropped(driver, fields)
+
+    def _say_dropped(self, driver: str, fields: frozenset[str]) -> None:
+        self._lacks[driver] = fields
+        if not fields:
+            self.node.solved(DROPPED, driver)
+            return
+        text = f"the API server keeps no {', '.join(sorted(fields))} in slices of {driver}"
+        self.node.problem(DROPPED, driver, text, "turn on the feature gates of these fields")
+        self.node.tell("FieldsDropped", text)
+        for field in fields:
+            self.node.meter.count("accelkit_slice_drops_total", (driver, field))
 
     def _now(self) -> float:
         return self.node.clock.monotonic()

@@ -95,6 +95,7 @@ class DriverSlices:
         if waits := next(self._waits_for(pool), ""):
             self._say(published=False, detail=waits)
             return now + self.patience.look_s
+        self._solved(UNKNOWN_HELD)
         when = self._when(pool, todo, now)
         return when if when > now else await self._write(pool, todo, stored, owner)
 
@@ -120,14 +121,12 @@ class DriverSlices:
             yield "no vendor has answered yet"
         if missing := next(self._unknown_held(pool), None):
             device, claim = missing
-            self._problem(
-                UNKNOWN_HELD,
+            reason = (
                 f"claim {claim} holds {device}, which is not known: slices stay as they are, or "
-                "its place would be given away",
-                f"end the pods of {claim}",
+                "its place would be given away"
             )
-            yield "a held device is not known"
-        self._solved(UNKNOWN_HELD)
+            self._problem(UNKNOWN_HELD, reason, f"end the pods of {claim}")
+            yield reason
 
     def _unknown_held(self, pool: Pool | None) -> Iterator[tuple[str, str]]:
         """Held devices that are not in *pool*, although what they are part of may be."""

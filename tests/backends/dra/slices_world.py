@@ -15,7 +15,7 @@ from accelkit.backends.dra.slices_settings import Patience
 from accelkit.backends.dra.stored import Stored, read_slice
 from accelkit.backends.kube import connect
 from accelkit.conformance.sims.api.server import ApiSim
-from accelkit.core.kube import NODES, SLICES, Json, KubePort
+from accelkit.core.kube import NODES, SLICES, Json, KubePort, Resource
 from accelkit.core.policy import DraPolicy, Kube, KubeClient, Paths
 from accelkit.core.view import View
 from accelkit.testing.node_port import NodePortDouble
@@ -122,6 +122,44 @@ def kube_port(sim: ApiSim, directory: Path) -> KubePort:
     found = connect(Kube(client=KubeClient.LEAN, config=str(config)))
     assert found is not None
     return found
+
+
+class Webhook:
+    """An API server that puts an attribute of its own into every device, or breaks."""
+
+    def __init__(self, kube: KubePort) -> None:
+        self.kube = kube
+        self.breaks = 0
+        """So many times."""
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.kube, name)
+
+    async def create(
+        self, resource: Resource, item: Json, *, namespace: str = "", dry_run: bool = False
+    ) -> Json:
+        if dry_run:
+            return await self.kube.create(resource, item, namespace=namespace, dry_run=True)
+        return await self.kube.create(resource, self._changed(item), namespace=namespace)
+
+    async def replace(
+        self, resource: Resource, item: Json, *, namespace: str = "", subresource: str = ""
+    ) -> Json:
+        changed = self._changed(item)
+        return await self.kube.replace(
+            resource, changed, namespace=namespace, subresource=subresource
+        )
+
+    def _changed(self, item: Json) -> Json:
+        if self.breaks:
+            self.breaks -= 1
+            raise ZeroDivisionError("nobody foresaw this")
+        spec = cast("dict[str, list[dict[str, dict[str, object]]]]", item["spec"])
+        devices = [
+            {**device, "attributes": {**device["attributes"], "rack": {"string": "r1"}}}
+            for device in spec["devices"]
+        ]
+        return {**item, "spec": {**spec, "devices": devices}}
 
 
 @asynccontextmanager

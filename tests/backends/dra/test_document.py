@@ -10,8 +10,9 @@ from accelkit.backends.dra.checking import check_pool
 from accelkit.backends.dra.dialect import PLAIN, RELEASES
 from accelkit.backends.dra.document import render, vendors_of
 from accelkit.backends.dra.packing import changed
-from accelkit.backends.dra.pool import Dialect, Pool, Slice
-from accelkit.core.model import Binding, Device
+from accelkit.backends.dra.pool import Dialect, Slice
+from accelkit.backends.kubelet.document import catalog_of
+from accelkit.core.model import Binding, Device, Problem
 from accelkit.core.policy import Divide, DraPolicy, Offer, Selection, Sharing
 from accelkit.core.values import FrozenMap, Health, HolderKind, Severity, Standing
 from accelkit.core.view import Verdict, View
@@ -76,13 +77,25 @@ def test_policy_names_drivers() -> None:
     assert list(render(view_of(gpu("a")), policy).pools) == ["gpu.corp.example"]
 
 
-def test_vendor_without_devices_has_an_empty_slice() -> None:
-    assert pool_of(view_of()) == Pool(driver=DRIVER, name=NODE, slices=(Slice(),))
+def test_vendor_without_devices_has_an_empty_slice_only_if_it_had_some() -> None:
+    """An early empty pool counts as complete for whoever scales clusters."""
+    assert document(view_of()).pools == {}
+    assert pool_of(view_of(), previous=pool_of(view_of(gpu("a")))).slices == (Slice(),)
 
 
 def test_vendor_that_has_not_answered_has_no_pool() -> None:
-    """An early empty pool counts as complete for whoever scales clusters."""
     assert document(view_of(gpu("a"), answered=())).pools == {}
+
+
+def test_vendor_that_sees_hardware_and_no_device_has_no_pool_yet() -> None:
+    """Its driver is not loaded: that is another outcome than no devices (D05)."""
+    trouble = Problem(vendor="acme", subject="0000:41:00.0", code="driver-not-ready")
+    views = [
+        attrs.evolve(view, snapshot=attrs.evolve(view.snapshot, problems=(trouble,)))
+        for view in (view_of(), view_of(gpu("a")))
+    ]
+
+    assert [vendors_of(view) for view in views] == [(), ("acme",)]
 
 
 def test_vendor_of_no_offer_has_no_pool() -> None:
@@ -312,6 +325,31 @@ def test_lost_device_stays_with_its_counters() -> None:
 
     assert tainted(view)["g0"] == ["lost:NoSchedule"]
     assert consumed(view)["g0"] == consumed(dynamic("g0"))["g0"]
+
+
+def test_partition_that_was_just_made_needs_no_edits_yet() -> None:
+    """It is a claim's, whose file has them; the slice need not change twice for each claim."""
+    made = part("g0", SMALL, 3)
+    view = view_of(cut("g0"), made, holdings=[held(SMALL_3)], made=frozenset({made.id}))
+    bare = attrs.evolve(
+        view, edits=FrozenMap((i, e) for i, e in view.edits.items() if i != made.id)
+    )
+
+    assert tainted(bare)[SMALL_3] == []
+
+
+@pytest.mark.parametrize("share", [1, 3])
+def test_as_many_devices_are_to_be_had_through_either_backend(share: int) -> None:
+    """ER02: of an offer that is exclusive; shares are capacities here and ids there."""
+    sharing = Sharing(shares=share)
+    devices = [gpu("a"), sick(gpu("b")), cut("g0", usable=False), part("g0", SMALL, 0)]
+    ours = view_of(*devices, offers=[Offer(name="all", through="dra", sharing=sharing)])
+    kubelets = view_of(*devices, offers=[Offer(name="all", sharing=sharing)])
+
+    entries = [e for several in catalog_of(kubelets).values() for e in several if e.wire.healthy]
+    free = [name for name, why in tainted(ours).items() if not why]
+
+    assert sorted(entry.device.name for entry in entries) == sorted(free * share)
 
 
 def test_device_whose_container_needs_are_not_known_is_not_to_be_had() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import cast
 
 import attrs
 import pytest
@@ -14,10 +15,11 @@ from accelkit.conformance.sims.gates import COUNTERS, SHARES, TAINTS
 from accelkit.core.allocation import ClaimRef, Piece
 from accelkit.core.claims import EntryState, LedgerEntry
 from accelkit.core.errors import BackendError
-from accelkit.core.kube import NODES, SLICES
+from accelkit.core.kube import NODES, SLICES, KubePort
+from accelkit.core.model import Problem
 from accelkit.core.policy import DraPolicy, Offer, Paths, Sharing
 from accelkit.testing.node_port import NodePortDouble
-from tests.backends.dra.slices_world import QUICK, World, publishing, world
+from tests.backends.dra.slices_world import QUICK, Webhook, World, publishing, world
 from tests.backends.dra.views import (
     DRIVER,
     NODE,
@@ -132,6 +134,11 @@ async def test_vendor_that_is_no_longer_published_takes_its_slices_along(tmp_pat
         await here.settled(view_of(gpu("a"), offers=[Offer(name="k")]))
 
         assert here.stored() == []
+
+
+def turn(here: World, gate: str, *, on: bool) -> None:
+    """Turn a gate of the server, as whoever starts it anew does."""
+    object.__setattr__(here.sim.dialect, "gates", {**here.sim.dialect.gates, gate: on})
 
 
 # What is waited for.
@@ -403,7 +410,7 @@ async def test_field_that_only_a_write_shows_as_dropped_is_sent_no_more(tmp_path
         here.node.publish(view_of(gpu("a"), gpu("b")))
         async with publishing(here):
             await here.settled()
-            object.__setattr__(here.sim.dialect, "gates", {**here.sim.dialect.gates, TAINTS: False})
+            turn(here, TAINTS, on=False)
             here.node.publish(view_of(sick(gpu("a")), gpu("b")))
             await here.until(lambda: here.devices() == ["b"])
 
@@ -411,6 +418,98 @@ async def test_field_that_only_a_write_shows_as_dropped_is_sent_no_more(tmp_path
 
 
 # Trouble.
+
+
+def behind_a_webhook(here: World) -> Webhook:
+    assert here.node.kube is not None
+    hook = Webhook(here.node.kube)
+    here.node.kube = cast("KubePort", hook)  # the rest is the port's
+    return hook
+
+
+async def test_slice_that_the_server_keeps_otherwise_is_written_once(tmp_path: Path) -> None:
+    async with world(tmp_path, view_of(gpu("a"))) as here:
+        behind_a_webhook(here)
+        async with publishing(here):
+            await here.until(here.published)
+            here.node.publish(view_of(sick(gpu("a"))))
+            await here.until(lambda: here.counted("accelkit_slice_drops_total") == {"other": 2})
+
+            assert here.taints() == {"a": ["burnt"]}
+            assert here.writes() == ["create", "update"]
+            (only,) = here.stored()
+            assert only.slice is not None
+            assert only.slice.devices[0].attributes["rack"] == "r1"
+
+
+async def test_mistake_of_ours_ends_no_claim_and_is_told(tmp_path: Path) -> None:
+    async with world(tmp_path, view_of(gpu("a"))) as here:
+        hook = behind_a_webhook(here)
+        hook.breaks = 1
+        async with publishing(here):
+            await here.until(lambda: ("slices-failed", NODE) in here.node.problems)
+            await here.until(here.devices)
+            await here.until(lambda: here.node.problems == {})
+
+
+async def test_what_devices_cannot_say_is_a_problem_while_it_is_so(tmp_path: Path) -> None:
+    some = view_of(gpu("a", attributes={"clock": 5}), gpu("b"))
+    async with world(tmp_path, some) as here, publishing(here):
+        await here.settled()
+        assert list(here.node.problems) == [("attribute-missing", f"{DRIVER}/clock")]
+
+        await here.settled(view_of(gpu("a"), gpu("b")))
+        assert here.node.problems == {}
+
+
+async def test_gate_that_was_turned_on_is_used_after_the_next_connection(tmp_path: Path) -> None:
+    view = view_of(sick(gpu("a")), gpu("b"))
+    async with world(tmp_path, view, kubernetes="1.35") as here, publishing(here):
+        await here.until(lambda: here.devices() == ["b"])
+        assert ("fields-dropped", DRIVER) in here.node.problems
+        turn(here, TAINTS, on=True)
+        here.sim.expire()
+        here.sim.cut_watches()
+
+        await here.settled(view)
+        assert here.node.problems == {}
+
+
+async def test_vendor_without_devices_gets_no_empty_slice(tmp_path: Path) -> None:
+    async with world(tmp_path, view_of()) as here, publishing(here):
+        await here.until(here.published)
+        assert here.stored() == []
+        await here.settled(view_of(gpu("a")))
+        here.node.publish(view_of())
+        await here.until(lambda: here.devices() == [])
+
+        assert here.writes() == ["create", "update"]
+
+
+async def test_slices_stay_while_their_vendor_sees_no_device_for_a_reason(tmp_path: Path) -> None:
+    """Its driver is being replaced, for example."""
+    trouble = Problem(vendor="acme", subject="0000:41:00.0", code="driver-not-ready")
+    bare = view_of()
+    troubled = attrs.evolve(bare, snapshot=attrs.evolve(bare.snapshot, problems=(trouble,)))
+    async with world(tmp_path, view_of(gpu("a"))) as here:
+        async with publishing(here):
+            await here.settled()
+        here.node.publish(troubled)
+        async with publishing(here):
+            await here.watching()
+            await here.settled(view_of(gpu("a"), gpu("b")))
+
+        assert here.writes() == ["create", "update"]
+
+
+async def test_slice_that_vanishes_while_it_is_written_is_made_anew(tmp_path: Path) -> None:
+    async with world(tmp_path, view_of(gpu("a"))) as here, publishing(here):
+        await here.settled()
+        here.sim.faults.delay(0.2, which=asks(verb="update", plural="resourceslices"))
+        here.node.publish(view_of(gpu("b")))
+        await here.until(lambda: here.sim.journal.of(verb="update"))
+        here.wipe()
+        await here.until(lambda: here.devices() == ["b"])
 
 
 async def test_conflict_is_solved_by_looking_again(tmp_path: Path) -> None:

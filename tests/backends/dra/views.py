@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from accelkit.backends.dra.document import Document, render
-from accelkit.backends.dra.pool import Dialect, Pool, PoolDevice
+from accelkit.backends.dra.pool import Dialect, Pool, PoolDevice, Slice
 from accelkit.core.allocation import ContainerEdits
 from accelkit.core.model import (
     Condition,
@@ -162,7 +162,9 @@ def pool_of(
     dialect: Dialect = FULL,
     previous: Pool | None = None,
 ) -> Pool:
-    return document(view, dialect, previous).pools[DRIVER]
+    """The driver's pool; an empty one if nothing is published."""
+    nothing = Pool(driver=DRIVER, name=NODE, slices=(Slice(),))
+    return document(view, dialect, previous).pools.get(DRIVER, nothing)
 
 
 def listed(view: View, dialect: Dialect = FULL) -> dict[str, PoolDevice]:
