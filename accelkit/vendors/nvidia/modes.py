@@ -4,7 +4,7 @@ import time
 
 from accelkit import Device, ModeBusy, NeedsReset, PartitionError, SourceError, StartOver
 from accelkit.vendors.nvidia import facts, mig
-from accelkit.vendors.nvidia.carving import Card, card_of, handle_of
+from accelkit.vendors.nvidia.card import Card, card_of, handle_of
 from accelkit.vendors.nvidia.holders import pids_of
 from accelkit.vendors.nvidia.nvml import Nvml, NvmlError
 from accelkit.vendors.nvidia.reading import can_change_mode

@@ -40,7 +40,6 @@ from accelkit import (
     pci_functions,
 )
 from accelkit.vendors.nvidia import (
-    carving,
     diagnosis,
     discovery,
     driver,
@@ -55,6 +54,9 @@ from accelkit.vendors.nvidia import (
     sharing,
     xid,
 )
+from accelkit.vendors.nvidia.card import Card, card_of
+from accelkit.vendors.nvidia.creating import create as create_at
+from accelkit.vendors.nvidia.destroying import destroy as destroy_at
 from accelkit.vendors.nvidia.listening import Ear
 from accelkit.vendors.nvidia.nvml import Nvml, NvmlError
 from accelkit.vendors.nvidia.patience import Patience
@@ -180,14 +182,14 @@ class Nvidia(
 
     def create(self, host: Host, parent: Device, placement: Placement) -> Device:
         nvml = self.nvml(host)
-        card = carving.card_of(nvml, parent)
-        return carving.create(card, placement, lambda: self._made(host, card, placement))
+        card = card_of(nvml, parent)
+        return create_at(card, placement, lambda: self._made(host, card, placement))
 
     def destroy(self, host: Host, partition: Device) -> None:
         if partition.placement is None:
             raise PartitionError(f"{partition.id} is no partition", device=str(partition.id))
         if (card := self._there(host, partition)) is not None:
-            carving.destroy(card, partition.placement)
+            destroy_at(card, partition.placement)
 
     def set_mode(self, host: Host, device: Device, mode: str) -> None:
         modes.set_mode(self.nvml(host), device, mode)
@@ -223,10 +225,10 @@ class Nvidia(
         roots = driver.driver_roots(self._chosen.driver_root)
         return settings.Tools(host=host, roots=roots, session=lambda: self.nvml(host))
 
-    def _there(self, host: Host, device: Device) -> carving.Card | None:
+    def _there(self, host: Host, device: Device) -> Card | None:
         """The GPU of *device*; None: it is gone, or its driver is, and all that was set with it."""
         try:
-            return carving.card_of(self.nvml(host), device)
+            return card_of(self.nvml(host), device)
         except DriverNotReady:
             return None
         except LibraryMissing:
@@ -238,7 +240,7 @@ class Nvidia(
                 return None
             raise
 
-    def _made(self, host: Host, card: carving.Card, placement: Placement) -> Device:
+    def _made(self, host: Host, card: Card, placement: Placement) -> Device:
         """The partition at *placement*, as *discover* yields it."""
         nvml = card.nvml
         gpu = read_gpu(nvml, card.handle, read_driver(nvml))

@@ -27,3 +27,11 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Make]:
     yield make
     for each in made:
         each.vendor.close()
+
+
+@pytest.fixture
+def cut(bench: Make) -> Bench:
+    """A GPU in MIG mode."""
+    made = bench("h100", 1)
+    made.do("mig gpu-0 on")
+    return made

@@ -3,7 +3,6 @@ from typing import Any
 import pytest
 
 from accelkit import (
-    Device,
     DriverNotReady,
     ModeBusy,
     NeedsReset,
@@ -12,12 +11,9 @@ from accelkit import (
 )
 from accelkit.vendors.nvidia import facts, modes
 from tests.vendors.nvidia.bench import Answer, Bench, Liar, Make
+from tests.vendors.nvidia.cutting import whole
 
 SET = "nvmlDeviceSetMigMode"
-
-
-def whole(bench: Bench) -> Device:
-    return next(d for d in bench.devices() if d.parent is None)
 
 
 def set_mode(bench: Bench, mode: str) -> None:

@@ -14,7 +14,10 @@ from accelkit.core.model import contradictions
 from accelkit.core.reading import read_inventory
 from accelkit.testing.machine_host import MachineHost
 from accelkit.testing.simulate import set_state, simulate
-from accelkit.vendors.nvidia import carving, modes
+from accelkit.vendors.nvidia import modes
+from accelkit.vendors.nvidia.card import card_of
+from accelkit.vendors.nvidia.creating import create
+from accelkit.vendors.nvidia.destroying import destroy
 from accelkit.vendors.nvidia.vendor import Nvidia, NvidiaOptions
 from tests.vendors.nvidia.bench import Answer, Bench, Liar, Make, evidence
 
@@ -208,10 +211,10 @@ def work_on(host: Liar, parent: Device) -> None:
         return next(d for d in found if d.placement == place)
 
     def cut() -> None:
-        carving.create(carving.card_of(nvml, parent), place, read_back, undo_s=0.05)
+        create(card_of(nvml, parent), place, read_back, undo_s=0.05)
 
     def uncut() -> None:
-        carving.destroy(carving.card_of(nvml, parent), place, 0.05)
+        destroy(card_of(nvml, parent), place, 0.05)
 
     mode = Setting(device=parent.id, key="compute-mode", value="exclusive-process")
     vendor = Nvidia(NvidiaOptions())
