@@ -4,6 +4,7 @@ Not here: what the jobs do.
 """
 
 import asyncio
+import logging
 import os
 import selectors
 import threading
@@ -19,6 +20,8 @@ from accelkit.backends.kube.call import Call, Ended
 from accelkit.backends.kube.faults import Closed, Silent
 from accelkit.backends.kube.reading import Stream
 from accelkit.core.kube import Json
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 SLACK_S = 0.5
@@ -166,8 +169,8 @@ class Worker:
         end: Callable[[], None] = lambda: None,
     ) -> T:
         def closed() -> None:
+            box.put([], Closed())  # before the thread can tell what it looks like from there
             end()
-            box.put([], Closed())
 
         self._post(job)
         self._ends.add(closed)
@@ -207,7 +210,10 @@ class Worker:
                     os.eventfd_read(self._bell)
             self._give_up()
             while self._jobs:
-                self._jobs.popleft()()
+                try:
+                    self._jobs.popleft()()
+                except Exception:  # everybody else needs this thread
+                    log.exception("job failed", extra={"worker": self._name})
         self._jobs.clear()
         for stream in [*self._streams]:
             self._close(stream)
@@ -250,4 +256,5 @@ class Worker:
     def _close(self, stream: Stream) -> None:
         self._let_be(stream)
         self._streams.discard(stream)
-        stream.close()
+        with suppress(OSError):
+            stream.close()

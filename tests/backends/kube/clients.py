@@ -5,6 +5,7 @@ from pathlib import Path
 
 import attrs
 
+from accelkit.backends.kube import official  # noqa: F401 - loading it takes of the first call's time
 from accelkit.backends.kube.asking import Count
 from accelkit.backends.kube.choice import choose
 from accelkit.backends.kube.objects import WATCH_S, Objects

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import ssl
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -54,17 +55,18 @@ class Scripted:
         assert task is not None
         self.open.add(task)
         try:
-            # A cancelled task would be logged as an error.
-            with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            with suppress(ConnectionError, asyncio.IncompleteReadError):
                 while True:
                     asked = await _read(reader, number)
                     self.asked.append(asked)
                     reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
                     await _while_there(reader, reply(asked, writer))
                     await writer.drain()
+            writer.close()
+        except asyncio.CancelledError:  # would be logged as an error
+            writer.transport.abort()
         finally:
             self.open.discard(task)
-            writer.close()
 
     async def all_closed(self) -> None:
         """Wait until the clients have ended every connection."""
@@ -112,6 +114,17 @@ async def scripted(
         for task in [*found.open]:
             task.cancel()
         await asyncio.gather(*found.open, return_exceptions=True)
+        await _gone(server)
+
+
+async def _gone(server: asyncio.Server) -> None:
+    """Wait until its connections are closed; before Python 3.12 it does not do so itself."""
+    async with asyncio.timeout(20):
+        if sys.version_info >= (3, 12):
+            await server.wait_closed()
+        else:
+            while server._active_count:  # type: ignore[attr-defined] # noqa: ASYNC110 - it sets no event
+                await asyncio.sleep(0.005)
 
 
 def head(status: int = 200, **headers: str) -> bytes:

@@ -1,5 +1,6 @@
 """Reaching a server: TLS with every fault, addresses, names. Each error says what is wrong."""
 
+import asyncio
 import base64
 import socket
 import ssl
@@ -14,7 +15,17 @@ from accelkit.core.errors import TransportError
 from accelkit.core.kube import SLICES, Json
 from tests.backends.kube.certificates import Certificates
 from tests.backends.kube.clients import Clients
-from tests.backends.kube.scripted import Scripted, kubeconfig, lines, says, scripted, stream
+from tests.backends.kube.scripted import (
+    Scripted,
+    head,
+    kubeconfig,
+    lines,
+    says,
+    scripted,
+    slow,
+    stream,
+    until,
+)
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +104,34 @@ async def test_calls_and_watches_go_through_tls(
         found = [one.item async for one in kube.watch(SLICES, version="1")]
 
         assert found == [change["object"]] * 20
+
+
+@pytest.mark.parametrize("text", [b"", head(Content_Length="9") + b"{"], ids=["head", "body"])
+async def test_a_call_through_tls_that_is_cancelled_ends_its_connection_at_once(
+    certificates: Certificates, clients: Clients, tmp_path: Path, text: bytes
+) -> None:
+    async with safe(certificates) as server:
+        server.answer(slow(text, drips=False))
+        kube = clients.dial(kubeconfig(tmp_path, server.url, cluster=trust(certificates)))
+        call = asyncio.create_task(kube.version())
+        await until(lambda: server.asked)
+
+        call.cancel()
+
+        await server.all_closed()
+        server.answer(says({}))
+        assert await kube.version() == ""
+
+
+async def test_a_handshake_that_takes_too_long_is_named(clients: Clients, tmp_path: Path) -> None:
+    def waits(sock: socket.socket) -> None:
+        while sock.recv(1000):
+            pass
+
+    with served(waits) as port:
+        config = kubeconfig(tmp_path, f"https://127.0.0.1:{port}")
+        with pytest.raises(TransportError, match=r"no answer in time, (in the TLS|connecting)"):
+            await clients.dial(config, timeout_s=0.5).version()
 
 
 async def test_an_authority_may_stand_in_the_kubeconfig(

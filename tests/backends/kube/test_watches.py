@@ -240,7 +240,7 @@ async def test_a_watch_that_falls_silent_is_an_error_and_its_connection_ends(
 ) -> None:
     begun = head(Transfer_Encoding="chunked") + chunk(lines(ADDED))
     server.answer(slow(begun, drips=drips))
-    kube = clients.dial(kubeconfig(tmp_path, server.url), idle_s=0.3)
+    kube = clients.dial(kubeconfig(tmp_path, server.url), idle_s=1.0)
     changes = kube.watch(SLICES, version="5")
     await anext(changes)
 
@@ -255,11 +255,11 @@ async def test_a_watch_may_take_longer_than_a_call(
 ) -> None:
     async def late(_asked: Asked, writer: Writer) -> None:
         writer.write(head(Transfer_Encoding="chunked"))
-        await asyncio.sleep(1.0)
+        await asyncio.sleep(1.5)
         writer.write(chunk(lines(ADDED)) + b"0\r\n\r\n")
 
     server.answer(late)
-    kube = clients.dial(kubeconfig(tmp_path, server.url), timeout_s=0.5)
+    kube = clients.dial(kubeconfig(tmp_path, server.url), timeout_s=1.0)
 
     assert len(await watched(kube)) == 1
 
