@@ -11,7 +11,7 @@ from accelkit.backends.dra import taints
 from accelkit.backends.dra.checking import binding_faults
 from accelkit.backends.dra.pool import Dialect, Taint
 from accelkit.core.model import Binding, Device, DeviceId, Holding
-from accelkit.core.offers import WHOLE
+from accelkit.core.offers import extended_of
 from accelkit.core.partition.counters import Counters, counters
 from accelkit.core.policy import Offer, Sharing
 from accelkit.core.values import FrozenMap, HolderKind, Standing
@@ -71,11 +71,6 @@ def listed_of(
     )
 
 
-def extended_name(offer: Offer, device: Device) -> str:
-    """The extended resource by which *device* may be asked for; empty: there is none."""
-    return offer.extended_resource.replace("{profile}", (device.profile or WHOLE).replace("+", "."))
-
-
 def competing_of(view: View, vendor: str) -> Mapping[DeviceId, Counters]:
     """Of each whole device of *vendor* that can be cut, what its partitions compete for."""
     return {
@@ -94,7 +89,7 @@ def _offered(view: View, vendor: str, competing: Mapping[DeviceId, Counters]) ->
             continue
         held = holdings.get(device.id, [])
         terms = _terms(view, device, held)
-        if terms is None or (not held and extended_name(terms, device) in view.dra_waits):
+        if terms is None or (not held and extended_of(terms, device) in view.dra_waits):
             continue
         yield Listed(
             device=device,

@@ -43,7 +43,9 @@ def capacity_of(amounts: FrozenMap[str, int], sharing: Sharing) -> FrozenMap[str
         return FrozenMap(found)
     memory = amounts.get(MEMORY, 0)
     if sharing.divide is Divide.EQUAL:
-        found[CORES] = Capacity(value=_ALL_CORES, policy=_fixed(_ALL_CORES // sharing.shares))
+        # Of more than a hundred shares each has one: none would be no limit.
+        cores = max(_ALL_CORES, sharing.shares)
+        found[CORES] = Capacity(value=cores, policy=_fixed(cores // sharing.shares))
         if memory:
             found[MEMORY] = Capacity(value=memory, policy=_fixed(_equal(memory, sharing)))
     else:

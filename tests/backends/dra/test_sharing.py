@@ -47,6 +47,13 @@ def test_equal_shares_have_equal_parts_in_whole_units() -> None:
     }
 
 
+def test_every_one_of_many_equal_shares_has_some_cores() -> None:
+    """A vendor takes none for no limit."""
+    found = capacity_of(FrozenMap({"memory": GIB}), Sharing(shares=128, divide=Divide.EQUAL))
+
+    assert found["cores"] == fixed(128, 1)
+
+
 def test_equal_part_that_is_less_than_a_unit_is_not_rounded_to_nothing() -> None:
     found = capacity_of(FrozenMap({"memory": 2 * GIB}), Sharing(shares=4, divide=Divide.EQUAL))
 
