@@ -62,10 +62,23 @@ def start_control_plane(
     processes: Processes, programs: Path, gates: Sequence[str], runtime_config: Sequence[str]
 ) -> int:
     """Start the control plane and return the port of its API server, which answers by then."""
+    port = start_api_server(processes, programs, gates, runtime_config)
+    _start_controllers(processes, programs, _features(gates))
+    return port
+
+
+def _features(gates: Sequence[str]) -> list[str]:
+    return [f"--feature-gates={','.join(gates)}"] if gates else []
+
+
+def start_api_server(
+    processes: Processes, programs: Path, gates: Sequence[str], runtime_config: Sequence[str]
+) -> int:
+    """Start etcd and an API server, without any controller, and return its port."""
     root = processes.root
     cluster_certificates(root / "pki")
     port, etcd = free_port(), free_port()
-    features = [f"--feature-gates={','.join(gates)}"] if gates else []
+    features = _features(gates)
     extra = [f"--runtime-config={','.join(runtime_config)}"] if runtime_config else []
     processes.start("etcd", f"{programs}/etcd", *_etcd(root, etcd))
     server = _api_server(root, port, etcd)
@@ -78,7 +91,6 @@ def start_control_plane(
 
     wait_for(f"API server (log: {root}/kube-apiserver.log)", ready)
     write_kubeconfig(root / "admin.kubeconfig", root / "pki", "admin", port)
-    _start_controllers(processes, programs, features)
     return port
 
 

@@ -42,6 +42,8 @@ class Kind:
     """Whether its status is a subresource."""
     generations: bool = False
     """Whether changes of its spec are counted."""
+    unconditional: bool = True
+    """Whether it may be written without its version."""
     shows_deleted: bool = True
     """Whether the answer to a deletion is the object."""
     selectable: Mapping[str, str] = field(factory=dict)
@@ -97,6 +99,7 @@ def kinds(dialect: Dialect) -> tuple[Kind, ...]:
                     resource=taint_rules(rules),
                     status=True,
                     generations=True,
+                    unconditional=False,
                     shows_deleted=False,
                 ),
             )

@@ -20,6 +20,7 @@ from accelkit.conformance.sims.api.refusals import (
     conflict,
     invalid,
     not_found,
+    wrong,
 )
 from accelkit.conformance.sims.api.store import Store
 from accelkit.conformance.sims.api.strategies import (
@@ -206,6 +207,9 @@ class Objects:
                 f"UID in precondition: {said}, UID in object meta: {uid}"
             )
             raise conflict(resource, place.name, why)
+        if not version and verb == "update" and not place.kind.unconditional:
+            cause = wrong("metadata.resourceVersion", 0, "must be specified for an update")
+            raise invalid(resource.group, resource.plural, place.name, [cause])
         if version and not version.isdigit():
             message = f'strconv.ParseUint: parsing "{version}": invalid syntax'
             raise Refused(500, "", message)

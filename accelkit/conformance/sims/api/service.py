@@ -79,7 +79,8 @@ class Service:
     def _watch(self, place: Place, request: Request, _user: User) -> Answer:
         wanted = Wanted.read(place.kind, request.query, watch=True)
         store = self.objects.store
-        watch = Watch(store, place.kind, place.namespace, wanted, self.bookmark_s)
+        blank = decode({}, place.kind, self.objects.dialect, "Ignore").item
+        watch = Watch(store, place.kind, place.namespace, wanted, self.bookmark_s, blank)
         watch.start()
         return Streamed(self._stream(watch))
 

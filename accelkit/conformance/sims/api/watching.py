@@ -40,6 +40,8 @@ class Watch:
     wanted: Wanted
     bookmark_s: float
     """Between two bookmarks."""
+    blank: Object
+    """An object without anything, for bookmarks."""
     _cut: asyncio.Event = field(factory=asyncio.Event)
 
     def cut(self) -> None:
@@ -134,4 +136,4 @@ class Watch:
     def _bookmark(self, version: int, *, initial: bool = False) -> Line:
         mark = {"annotations": {INITIAL_END: "true"}} if initial else {}
         meta = {"resourceVersion": str(version), **mark}
-        return Line(ChangeKind.BOOKMARK, {"metadata": meta})
+        return Line(ChangeKind.BOOKMARK, {**self.blank, "metadata": meta})

@@ -22,7 +22,10 @@ _VERSION = re.compile(r"(?<=\()\d+(?=\))|(?<=version: )\d+|(?<=current: )\d+")
 
 @frozen
 class Step:
-    """One request; ``$uid`` and ``$version`` in it are those of the last object seen."""
+    """One request; ``$uid`` and ``$version`` in it are those of the last object seen.
+
+    ``$first`` is the version of the first one.
+    """
 
     method: str
     path: str
@@ -72,19 +75,32 @@ class Server:
 
 def _asked(connection: http.client.HTTPConnection, step: Step, known: dict[str, str]) -> Document:
     body = _written(step.body, known)
+    path = _written(step.path, known)
+    assert path
     connection.request(
-        step.method, step.path, body and body.encode(), {"Content-Type": step.content_type}
+        step.method, path, body and body.encode(), {"Content-Type": step.content_type}
     )
     try:
         answer = connection.getresponse()
     except http.client.RemoteDisconnected:
         return {"status": 0}
     text = answer.read().decode()
-    document: Document = json.loads(text) if text.startswith("{") else {"text": text}
+    document = _read(text)
     meta = document.get("metadata") or {}
     if "uid" in meta:
-        known |= {"uid": meta["uid"], "version": meta.get("resourceVersion", "")}
+        version = meta.get("resourceVersion", "")
+        known |= {"uid": meta["uid"], "version": version, "first": known.get("first", version)}
     return _reduced(answer.status, document, answer.headers.get_all("Warning") or ())
+
+
+def _read(text: str) -> Document:
+    """A document; of a watch its lines."""
+    if not text.startswith("{"):
+        return {"text": text}
+    if text.startswith('{"type":'):
+        return {"lines": [json.loads(line) for line in text.splitlines()]}
+    document: Document = json.loads(text)
+    return document
 
 
 def _written(body: object, known: Mapping[str, str]) -> str | None:

@@ -78,7 +78,41 @@ def _listed_slice(name: str, node: str, labels: Document) -> Document:
 
 
 OWNER = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "u"}
+RULE = "/apis/resource.k8s.io/v1/devicetaintrules"
+RULE_BODY = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "DeviceTaintRule",
+    "metadata": {"name": "probe"},
+    "spec": {"taint": {"key": "k", "effect": "None"}},
+}
+
+
+def ruled(name: str, *conditions: Document) -> Probe:
+    """Conditions of a taint rule."""
+    body = {**RULE_BODY, "status": {"conditions": list(conditions)}}
+    body["metadata"] = {"name": "probe", "resourceVersion": "$version"}
+    step = Step("PUT", f"{RULE}/probe/status", body)
+    return Probe(
+        name, (step,), (Step("POST", RULE, RULE_BODY),), (Step("DELETE", f"{RULE}/probe"),)
+    )
+
+
+CONDITION = {
+    "type": "T",
+    "status": "True",
+    "reason": "R",
+    "message": "",
+    "lastTransitionTime": "2026-01-01T00:00:00Z",
+}
 REQUESTS = (
+    Probe(
+        "rule, written without its version",
+        (Step("PUT", f"{RULE}/probe", RULE_BODY),),
+        (Step("POST", RULE, RULE_BODY),),
+        (Step("DELETE", f"{RULE}/probe"),),
+    ),
+    ruled("condition of a rule", CONDITION),
+    ruled("9 conditions of a rule", *({**CONDITION, "type": f"T{i}"} for i in range(9))),
     meta("name in upper case", name="A"),
     meta("name with a slash", name="a/b"),
     meta("name of 254 characters", name="a" * 254),
@@ -155,6 +189,34 @@ REQUESTS = (
             "PATCH",
             ONE,
             [{"op": "add", "path": "/metadata/labels", "value": {"q": "r"}}],
+            JSON_PATCH,
+        ),
+    ),
+    on_slice(
+        "patched by a replacement and a removal",
+        Step(
+            "PATCH",
+            ONE,
+            [
+                {"op": "replace", "path": "/spec/devices/0/name", "value": "e"},
+                {"op": "add", "path": "/spec/devices/-", "value": {"name": "f"}},
+                {"op": "add", "path": "/spec/devices/0", "value": {"name": "g"}},
+                {"op": "remove", "path": "/spec/devices/1"},
+                {"op": "test", "path": "/spec/nodeName", "value": "n1"},
+            ],
+            JSON_PATCH,
+        ),
+    ),
+    on_slice(
+        "patched where no list is",
+        Step("PATCH", ONE, [{"op": "replace", "path": "/spec/nosuch/0", "value": 1}], JSON_PATCH),
+    ),
+    on_slice(
+        "patched with a list that is an item",
+        Step(
+            "PATCH",
+            ONE,
+            [{"op": "replace", "path": "/spec/devices/0", "value": {"name": "e"}}],
             JSON_PATCH,
         ),
     ),
@@ -277,6 +339,12 @@ REQUESTS = (
     listed("by a label", "labelSelector=probe%3D1"),
     listed("by labels in a set", "labelSelector=probe+in+(1,2),probe!%3D2"),
     listed("by labels not in a set", "labelSelector=probe,probe+notin+(1,2)"),
+    listed("by a label below", "labelSelector=probe%3C1"),
+    listed(
+        "by a label that is not there", "labelSelector=!other&fieldSelector=spec.driver%3Dlist.test"
+    ),
+    listed("by an unfinished set", "labelSelector=probe+in"),
+    listed("by equal signs", "labelSelector=probe%3D%3D2"),
     listed("by a label above", "labelSelector=probe%3E1"),
     listed("by half a label", "labelSelector=a+b"),
     listed("by no version", "resourceVersion=abc"),
@@ -317,6 +385,17 @@ REQUESTS = (
             Step("PATCH", f"{EVENTS}/probe", {"note": "other"}, MERGE),
             Step("DELETE", f"{EVENTS}/probe"),
         ),
+    ),
+    event("event with fields of old", deprecatedCount=1, deprecatedSource={"component": "x"}),
+    event("event of a short series", series={"count": 1, "lastObservedTime": None}),
+    one(
+        "event of old, of a pod elsewhere",
+        "POST",
+        CORE_EVENTS,
+        {
+            "metadata": {"name": "probe"},
+            "involvedObject": {"kind": "Pod", "name": "p", "namespace": "x"},
+        },
     ),
     one(
         "event of a node elsewhere",

@@ -4,11 +4,11 @@
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from accelkit.conformance.sims.gates import RELEASES
-from tests.conformance.sims.api.asking import Document, loosely
+from tests.conformance.sims.api.asking import Document, Probe, loosely
 
 HERE = Path(__file__).parent / "answers"
 NEWEST = RELEASES[-1]
@@ -19,9 +19,10 @@ def _file(release: str, *, all_gates: bool) -> Path:
     return HERE / f"{release}{'-all-gates' if all_gates else ''}.json"
 
 
-def load(release: str, *, all_gates: bool = False) -> Answers:
-    """The answers by probe; of older releases, and with all gates on, without words."""
-    newest: Answers = json.loads(_file(NEWEST, all_gates=False).read_text())
+def load(release: str, probes: Sequence[Probe], *, all_gates: bool = False) -> Answers:
+    """The answers to *probes*; of older releases, and with all gates on, without words."""
+    whole: Answers = json.loads(_file(NEWEST, all_gates=False).read_text())
+    newest = {probe.name: whole[probe.name] for probe in probes}
     if release == NEWEST and not all_gates:
         return newest
     different: Answers = json.loads(_file(release, all_gates=all_gates).read_text())
@@ -31,7 +32,8 @@ def load(release: str, *, all_gates: bool = False) -> Answers:
 def save(release: str, answers: Answers, *, all_gates: bool = False) -> None:
     """Keep *answers*: all of the newest release, of others what differs from it."""
     if release != NEWEST or all_gates:
-        newest = {name: loosely(found) for name, found in load(NEWEST).items()}
+        whole: Answers = json.loads(_file(NEWEST, all_gates=False).read_text())
+        newest = {name: loosely(found) for name, found in whole.items()}
         answers = {
             name: loose
             for name, found in answers.items()
