@@ -10,7 +10,7 @@ from importlib import import_module
 
 from benchmarks.rows import HEAD, Row, cells, line, markdown, misses
 
-NAMES = ("start", "allocate", "preferred", "change", "many", "slices", "kube", "idle")
+NAMES = ("start", "allocate", "preferred", "partition", "change", "many", "slices", "kube", "idle")
 
 
 def main() -> int:

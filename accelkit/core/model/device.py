@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import total_ordering
 from typing import Self
 
 import attrs
@@ -27,7 +28,8 @@ SLOTS_LIMIT = 128
 """Most slots of a device."""
 
 
-@attrs.frozen(kw_only=True, field_transformer=freeze, order=True)
+@total_ordering
+@attrs.frozen(kw_only=True, field_transformer=freeze, cache_hash=True)
 class DeviceId:
     """Which device: unique on the node, the same after every reboot. Written ``vendor/name``."""
 
@@ -50,6 +52,10 @@ class DeviceId:
 
     def __str__(self) -> str:
         return f"{self.vendor}/{self.name}"
+
+    def __lt__(self, other: Self) -> bool:
+        # Ids are sorted more than all else together; that of attrs makes tuples field by field.
+        return (self.vendor, self.name) < (other.vendor, other.name)
 
 
 @attrs.frozen(kw_only=True, field_transformer=freeze)

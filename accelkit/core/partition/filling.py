@@ -1,9 +1,17 @@
 """Where one more partition goes, so that most can still be made. Not here: whole layouts."""
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 
 from accelkit.core.model import Device, Placement
-from accelkit.core.partition.table import Weights, free_worth, one_more, table_of
+from accelkit.core.partition.table import (
+    PRODUCTS,
+    Table,
+    Weights,
+    free_worth,
+    one_more,
+    table_of,
+)
 from accelkit.core.values import FrozenMap
 
 
@@ -62,7 +70,11 @@ def filling_order(
         device: A whole device.
         offered: Profiles that are listed, and whose openings count; None: all.
     """
-    table = table_of(device)
+    return _order(table_of(device), None if offered is None else frozenset(offered))
+
+
+@lru_cache(maxsize=PRODUCTS)
+def _order(table: Table, offered: frozenset[str] | None) -> FrozenMap[str, tuple[int, ...]]:
     weights = table.weights((0,) * len(table.profiles), offered)
     return FrozenMap(
         (profile.name, _filled(table.masks[n], weights))
