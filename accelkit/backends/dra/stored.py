@@ -64,7 +64,10 @@ def read_slice(item: Json) -> Stored:
         generation=_number(pool, "generation"),
         count=_number(pool, "resourceSliceCount"),
         owners=tuple(owners) if isinstance(owners, list) else (),
-        slice=_read_content({k: v for k, v in spec.items() if k not in _ENVELOPE}),
+        # The server of 1.34 says null where it has no devices.
+        slice=_read_content(
+            {k: v for k, v in spec.items() if k not in _ENVELOPE and v is not None}
+        ),
     )
 
 

@@ -4,14 +4,18 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from accelkit.backends.dra.checking import check_pool
 from accelkit.backends.dra.dialect import PLAIN, RELEASES
 from accelkit.backends.dra.document import render, vendors_of
+from accelkit.backends.dra.objects import pool_objects
 from accelkit.backends.dra.packing import changed
 from accelkit.backends.dra.pool import Dialect, Slice
+from accelkit.backends.dra.stored import read_slice
 from accelkit.backends.kubelet.document import catalog_of
+from accelkit.conformance.sims.api.server import ApiSim
+from accelkit.core.kube import SLICES
 from accelkit.core.model import Binding, Device, Problem
 from accelkit.core.policy import Divide, DraPolicy, Offer, Selection, Sharing
 from accelkit.core.values import FrozenMap, Health, HolderKind, Severity, Standing
@@ -545,6 +549,18 @@ def test_every_pool_obeys_the_limits_and_is_the_same_again(
 
     assert check_pool(pool) == ()
     assert pool_of(after, dialect, pool) == pool
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@given(view=views())
+@settings(max_examples=15)
+def test_server_of_every_release_keeps_slices_to_the_letter(release: str, view: View) -> None:
+    pool = pool_of(view, RELEASES[release])
+    server = ApiSim(release)
+
+    kept = [read_slice(server.create(SLICES, item)).slice for item in pool_objects(pool)]
+
+    assert kept == [*pool.slices]
 
 
 @given(views(), DIALECTS)
