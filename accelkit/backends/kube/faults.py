@@ -123,5 +123,6 @@ def _tls(error: ssl.SSLError) -> tuple[str, str]:
     if isinstance(error, ssl.SSLCertVerificationError):
         default = (f"its certificate cannot be trusted: {error.verify_message}", _AUTHORITY)
         return _CERTIFICATES.get(error.verify_code, default)
-    default = (f"TLS failed: {error.reason or error}", "look whether an API server answers there")
-    return _TLS.get(error.reason or "", default)
+    reason = getattr(error, "reason", None) or ""  # only what OpenSSL told has one
+    default = (f"TLS failed: {reason or error}", "look whether an API server answers there")
+    return _TLS.get(reason, default)

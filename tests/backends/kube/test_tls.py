@@ -6,13 +6,14 @@ import socket
 import ssl
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from accelkit.core.errors import TransportError
 from accelkit.core.kube import SLICES, Json
+from accelkit.core.policy import KubeClient
 from tests.backends.kube.certificates import Certificates
 from tests.backends.kube.clients import Clients
 from tests.backends.kube.scripted import (
@@ -60,6 +61,10 @@ def trust(certificates: Certificates) -> Json:
 def inline(path: Path) -> str:
     """A file as it stands in a kubeconfig."""
     return base64.b64encode(path.read_bytes()).decode()
+
+
+def threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("kube-")]
 
 
 @contextmanager
@@ -259,6 +264,31 @@ async def test_an_authority_that_cannot_be_read_is_named(clients: Clients, tmp_p
     assert str(tmp_path / "not-there.crt") in str(error)
 
 
+@pytest.mark.parametrize("key", ["certificate-authority", "client-certificate"])
+async def test_a_certificate_that_is_none_is_an_error(
+    server: Scripted, clients: Clients, tmp_path: Path, key: str
+) -> None:
+    (tmp_path / "file").write_text("this is no certificate")
+    given = {key: "file"}
+    config = kubeconfig(tmp_path, server.url.replace("http:", "https:"), user=given, cluster=given)
+
+    await error_of(clients, config)
+
+    assert server.asked == []
+
+
+async def test_a_certificate_that_is_none_is_named(tmp_path: Path) -> None:
+    clients = Clients(KubeClient.LEAN)
+    (tmp_path / "file").write_text("this is no certificate")
+    config = kubeconfig(tmp_path, "https://a", cluster={"certificate-authority": "file"})
+
+    error = await error_of(clients, config)
+
+    assert str(error).startswith(f"the certificate authority {tmp_path}/file cannot be used")
+    assert "PEM" in error.remedy
+    await clients.close()
+
+
 async def test_a_port_where_nobody_listens_is_named(clients: Clients, tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -266,6 +296,25 @@ async def test_a_port_where_nobody_listens_is_named(clients: Clients, tmp_path: 
         error = await error_of(clients, kubeconfig(tmp_path, url))
 
     assert str(error) == f"the API server at {url}: nobody listens there"
+
+
+async def test_connecting_ends_with_the_call(tmp_path: Path) -> None:
+    """A server whose backlog is full answers no more than one behind a firewall."""
+    clients = Clients(KubeClient.LEAN)
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, ExitStack() as waiting:
+        address = full.getsockname()
+        for _ in range(4):
+            sock = waiting.enter_context(socket.socket())
+            sock.setblocking(False)
+            sock.connect_ex(address)
+        kube = clients.dial(kubeconfig(tmp_path, f"http://127.0.0.1:{address[1]}"))
+        call = asyncio.create_task(kube.version())
+        await until(threads)
+
+        call.cancel()
+        await kube.close()
+
+        await until(lambda: not threads())
 
 
 async def test_a_host_name_that_nobody_knows_is_named(clients: Clients, tmp_path: Path) -> None:
