@@ -94,7 +94,7 @@ def test_what_a_partition_takes_follows_from_its_place() -> None:
 
     assert found.of(part(GRID, "1g.5gb+me", 3)) == {"slot-3": 1, "ofa": 1}
     assert found.of(part(GRID, "1g.10gb", 6)) == {"slot-6": 1}
-    assert found.of(part(GRID, "7g.40gb", 0)) == found.totals
+    assert found.of(part(GRID, "7g.40gb", 0)) == found.of(GRID) == found.totals
 
 
 def test_a_full_device_uses_every_slot_counter() -> None:

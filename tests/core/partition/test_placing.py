@@ -183,6 +183,11 @@ def test_openings_are_as_defined_and_never_grow_with_another_partition(
     assert all(openings(one, other, offered=offered) <= left for other in more)
 
 
+def test_an_empty_device_has_all_its_openings() -> None:
+    assert openings(GRID, []) == 48
+    assert openings(GRID, [], offered=["1g.5gb", "3g.20gb"]) == 15
+
+
 def test_only_openings_of_what_is_offered_count() -> None:
     layout = {"1g.5gb": 1}
 
