@@ -523,6 +523,15 @@ async def test_conflict_is_solved_by_looking_again(tmp_path: Path) -> None:
         assert here.devices() == ["b"]
 
 
+async def test_server_that_is_too_busy_is_waited_for(tmp_path: Path) -> None:
+    async with world(tmp_path, view_of(gpu("a"))) as here, publishing(here):
+        await here.settled()
+        here.sim.faults.throttle(which=asks(verb="update", plural="resourceslices"))
+        await here.settled(view_of(gpu("b")))
+
+        assert here.writes() == ["create", "update", "update"]
+
+
 async def test_slice_that_is_there_without_being_seen_is_adopted(tmp_path: Path) -> None:
     async with world(tmp_path, view_of(gpu("a"))) as here:
         async with publishing(here):
