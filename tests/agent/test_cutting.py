@@ -120,9 +120,9 @@ async def test_partition_that_was_made_by_an_earlier_instance_is_unmade_for_anot
     async with running(cutter(tmp_path, vendor, "one")) as agent:
         await until(lambda: state(tmp_path) == ("cut", "made", ""))
         await until(lambda: view_of(agent).offered.keys() == {HALF_0})
+        await until(lambda: ours(tmp_path) == ["cutting/a-half-0"])
 
     assert vendor.works == ["destroy 1"]
-    assert ours(tmp_path) == ["cutting/a-half-0"]
 
 
 async def test_partition_of_a_stranger_stays_unless_the_policy_lets_it_be_destroyed(
