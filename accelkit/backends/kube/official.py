@@ -67,10 +67,10 @@ class Official:
 
     def renew(self) -> None:
         old, self._client = self._client, _load(self._config)
-        old.close()
+        _close(old)
 
     def close(self) -> None:
-        self._client.close()
+        _close(self._client)
 
     def _exchange(self, request: Request, call: Call) -> Answer | Stream:
         call.stage = "connecting, or waiting for an answer"
@@ -165,6 +165,11 @@ def _load(config: str) -> ApiClient:
     client = ApiClient(found)
     _note(client.rest_client.pool_manager)
     return client
+
+
+def _close(client: ApiClient) -> None:
+    client.close()
+    client.rest_client.pool_manager.clear()  # older releases leave connections open
 
 
 def _load_kubeconfig(path: Path, found: Configuration) -> None:
