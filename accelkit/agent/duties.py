@@ -129,7 +129,8 @@ class Duties:
         self._settings = Bell()
         self._news = News(knowledge.store.view)
         knowledge.claimed = self._claimed
-        knowledge.amend = lambda view: self._mps.amend(self.names.amend(view))
+        knowledge.unserved = self._mps.unserved
+        knowledge.amend = self.names.amend
         knowledge.settled = self.names.settled
 
     async def begin(self) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 import attrs
 
@@ -11,6 +12,7 @@ from accelkit.agent.admission import Pending
 from accelkit.agent.holders import Holders, joined
 from accelkit.agent.made import Offered
 from accelkit.agent.memory import MadeFor
+from accelkit.agent.mps import with_missing, without_missing
 from accelkit.agent.problems import Problems
 from accelkit.agent.sources import Source
 from accelkit.agent.store import Switch, ViewStore
@@ -94,6 +96,8 @@ class Knowledge:
         """Asked for every view."""
         self.going: Mapping[DeviceId, str] = {}
         """Devices that are about to be unmade or set to another mode, and why."""
+        self.unserved: Callable[[View], frozenset[DeviceId]] = lambda _view: frozenset()
+        """Devices of a view that are to be shared by a daemon that is not ready."""
         self.amend: Callable[[View], View] = lambda view: view
         """What else is known of a view before anybody sees it."""
         self.settled: Callable[[View], bool] = lambda _view: True
@@ -125,6 +129,18 @@ class Knowledge:
 
     def draft(self, new: _Draft = _AS_KEPT) -> View:
         """The view as it would be with *new*."""
+        claimed = self.claimed()
+        holdings = self._all_holdings(claimed.holdings)
+        judge = partial(self._judge, new.policy, claimed, holdings)
+        snapshot = without_missing(self._snapshot(new, holdings))
+        view = judge(snapshot)
+        if unserved := self.unserved(view):
+            before = self.store.view.devices
+            view = judge(with_missing(snapshot, unserved, before, self._clock.now()))
+        return self.amend(attrs.evolve(view, edits=FrozenMap(self._edits(view))))
+
+    def _snapshot(self, new: _Draft, holdings: Iterable[Holding]) -> Snapshot:
+        """What is believed, with what *new* says."""
         # Who has not said anything yet says nothing of what an earlier instance saw.
         reports = {
             s.name: s.report or VendorReport(vendor=s.name, answered=False)
@@ -135,41 +151,44 @@ class Knowledge:
             reports[new.report.vendor] = new.report
         if new.reading is not None:
             readings[new.reading.vendor] = new.reading
-        policy = new.policy or self.policy
-        previous = self.store.view
-        claimed = self.claimed()
-        holdings = self._all_holdings(claimed.holdings)
-        now = self._clock.now()
         held = {holding.device for holding in holdings}
         if not self._holders.heard:  # of what an earlier instance saw, anything may be held
-            held |= previous.devices.keys()
-        snapshot = assemble(
+            held |= self.store.view.devices.keys()
+        return assemble(
             self._node,
             reports.values(),
             readings.values(),
-            previous=previous.snapshot,
+            previous=self.store.view.snapshot,
             held=held,
-            now=now,
+            now=self._clock.now(),
         )
-        view = build_view(
+
+    def _judge(
+        self,
+        policy: Policy | None,
+        claimed: Claimed,
+        holdings: tuple[Holding, ...],
+        snapshot: Snapshot,
+    ) -> View:
+        """*snapshot* judged by *policy*; None: by the one in force."""
+        return build_view(
             snapshot,
-            policy,
+            policy or self.policy,
             edits={},
             holdings=holdings,
             holders_known=self._holders.known,
-            previous=previous,
+            previous=self.store.view,
             domains=self._domains,
             sets=self._sets,
-            revision=self._revision if new.policy is None else revision_of(new.policy),
+            revision=self._revision if policy is None else revision_of(policy),
             boot=self._boot,
             now_s=self._clock.monotonic(),
-            now=now,
+            now=self._clock.now(),
             makers=self._makers,
             made=claimed.made,
             stuck=claimed.stuck,
             going=self.going,
         )
-        return self.amend(attrs.evolve(view, edits=FrozenMap(self._edits(view))))
 
     def recall(self, view: View, edits: Iterable[MadeFor]) -> None:
         """Begin with *view* and *edits* of an earlier instance of this boot.

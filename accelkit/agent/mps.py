@@ -6,17 +6,18 @@ A daemon is nobody's child here: an upgrade of the agent must not end its client
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 
 import attrs
 
 from accelkit.agent.memory import write_whole
 from accelkit.agent.problems import AGENT, Problems
-from accelkit.core.model import Condition, Device, DeviceId
+from accelkit.core.model import Condition, Device, DeviceId, Snapshot
 from accelkit.core.policy import Divide, Sharing
-from accelkit.core.values import Enforcement, FrozenMap, Health, Severity
-from accelkit.core.view import Verdict, View
+from accelkit.core.values import Enforcement, Severity
+from accelkit.core.view import View
 
 log = logging.getLogger(__name__)
 
@@ -24,11 +25,6 @@ FOLDER = "mps"
 FORMAT = "1.0"
 SERVICE_MISSING = "service-missing"
 """FATAL condition: the daemon that shares the device is not ready."""
-_WHY = Condition(
-    code=SERVICE_MISSING,
-    severity=Severity.FATAL,
-    message="the daemon that shares it is not ready",
-)
 
 
 class Mps:
@@ -43,18 +39,9 @@ class Mps:
         self._problems = problems
         self._ready: frozenset[DeviceId] = frozenset()
 
-    def amend(self, view: View) -> View:
-        """*view* with devices Unhealthy that are to be shared by a daemon that is not ready."""
-        waiting = [device for device, _ in _shared(view) if device.id not in self._ready]
-        if not waiting:
-            return view
-        verdicts = {**view.verdicts}
-        for device in waiting:
-            verdict = verdicts.get(device.id, Verdict(health=Health.UNHEALTHY))
-            verdicts[device.id] = attrs.evolve(
-                verdict, health=Health.UNHEALTHY, reasons=(*verdict.reasons, _WHY)
-            )
-        return attrs.evolve(view, verdicts=FrozenMap(verdicts))
+    def unserved(self, view: View) -> frozenset[DeviceId]:
+        """Devices of *view* whose daemon is not ready."""
+        return frozenset(device.id for device, _ in _shared(view)) - self._ready
 
     def look(self, view: View, *, leading: bool) -> bool:
         """Ask for what *view* needs, as the leader; whether other daemons are ready than before."""
@@ -84,6 +71,48 @@ class Mps:
             self._problems.note(AGENT, "daemons-not-asked", FOLDER, why, remedy)
         else:
             self._problems.solve(AGENT, "daemons-not-asked", FOLDER)
+
+
+def without_missing(snapshot: Snapshot) -> Snapshot:
+    """*snapshot* without what an earlier one said of daemons."""
+    return _changed(snapshot, lambda _device, others: others)
+
+
+def with_missing(
+    snapshot: Snapshot,
+    unserved: Collection[DeviceId],
+    before: Mapping[DeviceId, Device],
+    now: datetime,
+) -> Snapshot:
+    """*snapshot* with a condition of each *unserved* device, since when it was there *before*."""
+
+    def conditions(device: Device, others: tuple[Condition, ...]) -> tuple[Condition, ...]:
+        if device.id not in unserved:
+            return others
+        known = before.get(device.id)
+        told = (c.since for c in known.conditions if c.code == SERVICE_MISSING) if known else ()
+        missing = Condition(
+            code=SERVICE_MISSING,
+            severity=Severity.FATAL,
+            message="the daemon that shares it is not ready",
+            since=next(iter(told), None) or now,
+        )
+        return (*others, missing)
+
+    return _changed(snapshot, conditions)
+
+
+def _changed(
+    snapshot: Snapshot,
+    conditions: Callable[[Device, tuple[Condition, ...]], tuple[Condition, ...]],
+) -> Snapshot:
+    devices = []
+    for device in snapshot.devices:
+        others = tuple(c for c in device.conditions if c.code != SERVICE_MISSING)
+        now = conditions(device, others)
+        devices.append(device if now == device.conditions else attrs.evolve(device, conditions=now))
+    same = all(a is b for a, b in zip(devices, snapshot.devices, strict=True))
+    return snapshot if same else attrs.evolve(snapshot, devices=tuple(devices))
 
 
 def _shared(view: View) -> Iterator[tuple[Device, Sharing]]:

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import pytest
 
-from accelkit.agent import names
+from accelkit.agent import duties, names
 from accelkit.agent.agent import Agent, Parts
 from accelkit.core.allocation import Allocation, ClaimRef, Piece, Prepared
 from accelkit.core.backend import BackendFactory, BackendStatus, NodePort
@@ -29,7 +29,7 @@ from accelkit.core.policy import (
     Shutdown,
     Timeslice,
 )
-from accelkit.core.values import HolderKind, Standing
+from accelkit.core.values import Enforcement, HolderKind, Standing
 from accelkit.core.view import View
 from tests.agent.api import Api
 from tests.agent.toys import (
@@ -656,3 +656,36 @@ async def test_kubelet_waits_for_claims_of_the_name(tmp_path: Path) -> None:
     assert waiting.kubelet_waits == {NAME: "claims-left"}
     assert waiting.assignments[device("toy", "a")].leaving
     assert through(waiting) == {"dra", "kubelet"}
+
+
+async def test_device_that_a_daemon_shares_is_kept_back_until_the_daemon_is_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duties, "SECOND_S", 0.02)
+
+    class Shareable(Toy):
+        def discover(self, host: Host) -> Iterable[Device | Unreadable]:
+            for found in super().discover(host):
+                assert isinstance(found, Device)
+                mps = frozenset({Enforcement.NONE, Enforcement.MPS})
+                yield attrs.evolve(found, sharing=mps if found.id.name == "a" else frozenset())
+
+    sharing = Sharing(shares=2, enforce=Enforcement.MPS)
+    made = claiming(tmp_path, Shareable(), sharing=sharing)
+    async with running(made) as agent:
+        await until((tmp_path / "run" / "mps" / "a.json").exists)
+        await until(lambda: len(view_of(agent).verdicts) == 2)
+        verdict = view_of(agent).verdicts[device("toy", "a")]
+        other = view_of(agent).verdicts[device("toy", "b")]
+        agent._knowledge.commit()
+        again = view_of(agent).verdicts[device("toy", "a")]
+        (tmp_path / "run" / "mps" / "a.ready").touch()
+        await until(lambda: view_of(agent).verdicts[device("toy", "a")].good)
+        conditions = view_of(agent).devices[device("toy", "a")].conditions
+        files = [path.name for path in (tmp_path / "run" / "mps").glob("*.json")]
+
+    assert [c.code for c in verdict.reasons] == ["service-missing", "unmonitored"]
+    assert (verdict.good, other.good) == (False, True)
+    assert again.since == verdict.since
+    assert [c.code for c in conditions] == ["unmonitored"]
+    assert files == ["a.json"]

@@ -4,23 +4,22 @@ from pathlib import Path
 import attrs
 import pytest
 
-from accelkit.agent.mps import Mps
+from accelkit.agent.mps import Mps, with_missing, without_missing
 from accelkit.agent.problems import Problems
 from accelkit.core.model import Device, Snapshot
 from accelkit.core.policy import Divide, Offer, Sharing
 from accelkit.core.units import Bytes
-from accelkit.core.values import Enforcement, FrozenMap, Health
-from accelkit.core.view import Assignment, Verdict, View
-from tests.core.things import START, fatal, gpu
+from accelkit.core.values import Enforcement, FrozenMap
+from accelkit.core.view import Assignment, View
+from tests.core.things import LATER, START, fatal, gpu
 
 GIB = 1 << 30
 MPS = Sharing(shares=3, divide=Divide.EQUAL, enforce=Enforcement.MPS, unit=Bytes(GIB))
 SHARED = gpu("a", handle="GPU-1", capacity=FrozenMap({"memory": 16 * GIB}))
 PLAIN = gpu("b")
-WELL = Verdict(health=Health.HEALTHY)
 
 
-def viewed(*devices: Device, sharing: Sharing = MPS, verdict: Verdict = WELL) -> View:
+def viewed(*devices: Device, sharing: Sharing = MPS) -> View:
     """*devices*, all but the plain one shared."""
     offers = {
         d.id: Offer(name="all", sharing=Sharing() if d == PLAIN else sharing) for d in devices
@@ -28,7 +27,6 @@ def viewed(*devices: Device, sharing: Sharing = MPS, verdict: Verdict = WELL) ->
     return View(
         snapshot=Snapshot(devices=devices),
         assignments=FrozenMap((i, Assignment(terms=terms)) for i, terms in offers.items()),
-        verdicts=FrozenMap((i, verdict) for i in offers),
     )
 
 
@@ -68,32 +66,33 @@ def test_shares_that_have_no_part_each_are_not_limited(tmp_path: Path, mps: Mps)
     assert (limits["memory"], limits["threads"]) == (None, None)
 
 
-def test_device_is_kept_back_until_its_daemon_is_ready(tmp_path: Path, mps: Mps) -> None:
+def test_device_is_unserved_until_its_daemon_is_ready(tmp_path: Path, mps: Mps) -> None:
     view = viewed(SHARED, PLAIN)
-    before = mps.amend(view)
+    before = mps.unserved(view)
     news = [mps.look(view, leading=True)]
     (tmp_path / "mps" / "a.ready").touch()
     news += [mps.look(view, leading=True), mps.look(view, leading=True)]
-    ready = mps.amend(view)
+    ready = mps.unserved(view)
     (tmp_path / "mps" / "a.ready").unlink()
     news.append(mps.look(view, leading=True))
 
-    verdict = before.verdicts[SHARED.id]
-    assert (verdict.health, [c.code for c in verdict.reasons]) == (
-        Health.UNHEALTHY,
-        ["service-missing"],
-    )
-    assert before.verdicts[PLAIN.id].health is Health.HEALTHY
-    assert ready == view
-    assert mps.amend(view).verdicts == before.verdicts
+    assert before == mps.unserved(view) == {SHARED.id}
+    assert ready == set()
     assert news == [False, True, False, True]
 
 
-def test_other_reasons_of_a_device_are_kept(mps: Mps) -> None:
-    sick = Verdict(health=Health.UNHEALTHY, reasons=(fatal(),))
-    verdict = mps.amend(viewed(SHARED, verdict=sick)).verdicts[SHARED.id]
+def test_unserved_device_has_a_condition_since_it_was_first_seen() -> None:
+    sick = attrs.evolve(SHARED, conditions=(fatal(since=START),))
+    snapshot = Snapshot(devices=(sick, PLAIN))
+    first = with_missing(snapshot, {SHARED.id}, {}, START)
+    again = with_missing(snapshot, {SHARED.id}, first.by_id, LATER)
+    after = without_missing(again)
 
-    assert [c.code for c in verdict.reasons] == ["burnt", "service-missing"]
+    found = again.by_id[SHARED.id].conditions
+    assert [(c.code, c.since) for c in found] == [("burnt", START), ("service-missing", START)]
+    assert again.by_id[PLAIN.id] is PLAIN
+    assert after == snapshot
+    assert without_missing(snapshot) is snapshot
 
 
 def test_daemon_that_is_wanted_no_more_is_told_by_the_end_of_its_file(
