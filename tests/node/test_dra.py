@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from accelkit.testing.simulate import set_state
+from accelkit.testing.simulate import set_state, simulate
 from tests.node.agents import REGISTRY, Agents, NodeAgent
 from tests.node.claims import (
     DRA,
@@ -28,6 +28,8 @@ from tests.node.containers import environment, gpu_nodes, held, life
 from tests.node.measured import Measured
 from tests.node.processes import NodeError
 from tests.node.simulated import GPUS, VISIBLE, Gpus
+
+SIM_DRIVER = "simset.accelkit.dev"
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +58,12 @@ def run(cluster: Cluster, name: str, *claims: str) -> None:
     """Make a pod with these claims and wait until it runs."""
     cluster.apply(claiming(name, *claims))
     cluster.wait_for_phase(name, "Running", patience=120)
+
+
+def sockets_of(cluster: Cluster, driver: str) -> list[str]:
+    """Names of the driver's sockets."""
+    folder = cluster.kubelet_root / REGISTRY
+    return [path.name for path in folder.iterdir() if path.name.startswith(driver)]
 
 
 def gone(cluster: Cluster, name: str) -> None:
@@ -196,6 +204,7 @@ def test_pods_go_on_and_are_freed_by_the_next_agent(
 
     assert (life(cluster, "old"), published(cluster)) == (before[0], before[2])
     assert described(cluster) > before[1]
+    assert len(sockets_of(cluster, DRIVER)) == 1
 
     gone(cluster, "old")
     gone(cluster, "new")
@@ -238,8 +247,7 @@ def test_second_instance_takes_over_claims_of_the_first(
 
     assert published(cluster) == slices
     assert described(cluster) == {f"{DRIVER}-claim_{uid(cluster, 'two')}.json"}
-    folder = cluster.kubelet_root / REGISTRY
-    assert len([path for path in folder.iterdir() if path.name.startswith(DRIVER)]) == 1
+    assert len(sockets_of(cluster, DRIVER)) == 1
 
 
 def test_metadata_and_status_are_written_where_the_policy_says_so(
@@ -267,3 +275,23 @@ def ready_devices(cluster: Cluster) -> list[str]:
     if not entries:
         raise NodeError("no devices in the status")
     return [e["device"] for e in entries if e["conditions"][0]["type"] == "Ready"]
+
+
+def test_agent_that_is_told_to_end_prepares_first_what_it_has_begun(
+    cluster: Cluster, agents: Agents, gpus: Gpus
+) -> None:
+    """A call that is cut is made again only after a minute."""
+    simulate("simset", "ring", 4, str(gpus.folder), device_nodes=True)
+    device_class(cluster, SIM_DRIVER)
+    agent = start(cluster, agents, gpus)
+    cluster.wait_for("slices", lambda: len(published(cluster, SIM_DRIVER)) == 4)
+    set_state(str(gpus.folder), ["hang", "simset", "edits", "4s"])
+    claim(cluster, "slow")
+    cluster.apply(claiming("user", "slow"))
+    cluster.wait_for("work that has begun", lambda: list(agent.run.rglob("claims/*.json")))
+
+    status = agent.end()
+
+    assert status == 0
+    cluster.wait_for_phase("user", "Running", patience=20)
+    agents.start(gpus.folder, DRA, dra={})  # frees the claim

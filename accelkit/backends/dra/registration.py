@@ -175,7 +175,7 @@ class Registration:
                 async with asyncio.timeout(self._settings.patience.drain_s):
                     await self._service.calls.idle()
         finally:
-            await server.close()
+            await server.close(grace_s=1.0)
 
     def _count(self, outcome: str) -> None:
         self._node.meter.count("accelkit_registrations_total", (BACKEND, outcome))
