@@ -121,7 +121,7 @@ class Events:
             return
         if pod is not None:
             key = _Key(reason, text, PODS.kind, pod.namespace, pod.name, pod.uid)
-        elif claim is not None:
+        elif claim is not None and claim.name:  # else nothing but its uid is known
             key = _Key(reason, text, CLAIMS.kind, claim.namespace, claim.name, claim.uid)
         else:
             key = _Key(reason, text, NODES.kind, "", self._node, self._node)

@@ -89,6 +89,16 @@ async def test_event_about_a_pod_or_a_claim_is_in_its_namespace(bench: Bench) ->
     }
 
 
+async def test_event_about_a_claim_of_which_only_the_uid_is_known_is_about_the_node(
+    bench: Bench,
+) -> None:
+    nameless = ClaimRef(uid="c-1", namespace="", name="")
+    bench.events.tell("LedgerEntryQuarantined", "claim c-1 cannot be read", claim=nameless)
+    await settled()
+
+    assert [event["regarding"]["kind"] for event in bench.sent] == ["Node"]
+
+
 async def test_repeated_event_is_one_object_whose_count_grows_once_a_minute(bench: Bench) -> None:
     for _ in range(5):
         bench.events.tell("PrepareFailed", "no", pod=POD)
