@@ -139,7 +139,10 @@ class HostDisk:
         self._sync(path.parent)
 
     def make(self, directory: Path, mode: int) -> None:
-        directory.mkdir(mode=mode, parents=True, exist_ok=True)
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            directory.mkdir(mode=mode)
+            directory.chmod(mode)  # whatever the umask is
 
     def remove_tree(self, directory: Path) -> None:
         with contextlib.suppress(FileNotFoundError):

@@ -20,8 +20,8 @@ log = logging.getLogger(__name__)
 MARKER = ".kept"
 """A file beside the entries: without it, they were not removed one by one."""
 _PRIVATE, _FILE = 0o700, 0o600
-_SCRATCH = 0o755
-"""Containers see it."""
+_SCRATCH = 0o1777
+"""Containers write into it, whoever their user is."""
 
 
 class Ledger:

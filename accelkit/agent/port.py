@@ -37,6 +37,9 @@ from accelkit.core.view import View
 
 log = logging.getLogger(__name__)
 
+_OF_A_SET = frozenset({Enforcement.LIBRARY, Enforcement.MPS})
+"""Limits of a library are numbered by position in the set; a program has one daemon only."""
+
 
 @attrs.frozen(kw_only=True)
 class Shared:
@@ -171,7 +174,7 @@ class Port:
     async def _edits(self, view: View, terms: Offer, granted: tuple[Granted, ...]) -> Edits:
         """Those in the view; of vendors with sets, what the vendor says now."""
         asked = {device.device.id.vendor for device in granted}
-        if terms.sharing.enforce is not Enforcement.LIBRARY:
+        if terms.sharing.enforce not in _OF_A_SET:
             asked &= view.sets
         each: dict[DeviceId, ContainerEdits] = {
             one.device.id: view.edits[one.device.id] for one in granted

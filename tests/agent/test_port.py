@@ -1,4 +1,5 @@
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 import attrs
@@ -9,9 +10,10 @@ from accelkit.agent.agent import Parts
 from accelkit.core.allocation import ContainerEdits, Edits, Piece
 from accelkit.core.backend import BackendStatus
 from accelkit.core.errors import DeviceUnavailable, MissingParts, SourceTimeout
-from accelkit.core.model import Holder, Holding
-from accelkit.core.policy import Offer, Policy
-from accelkit.core.values import FrozenMap, HolderKind
+from accelkit.core.host import Host
+from accelkit.core.model import Device, Holder, Holding, Unreadable
+from accelkit.core.policy import Divide, Offer, Policy, Sharing
+from accelkit.core.values import Enforcement, FrozenMap, HolderKind
 from tests.agent.toys import (
     Sets,
     Toy,
@@ -35,6 +37,18 @@ def slow(tmp_path: Path) -> Policy:
 
 def toys(tmp_path: Path, *vendors: Toy) -> Parts:
     return parts(tmp_path, *vendors, wanted=slow(tmp_path))
+
+
+class Shared(Toy):
+    """Its devices can be shared in one way."""
+
+    def __init__(self, enforce: Enforcement) -> None:
+        super().__init__()
+        self._enforce = enforce
+
+    def discover(self, host: Host) -> Iterable[Device | Unreadable]:  # noqa: ARG002 - it has no files
+        for name in self.names:
+            yield self.device(name, kind="toy", sharing=frozenset({self._enforce}))
 
 
 def pieces(vendor: str, *names: str) -> list[Piece]:
@@ -82,6 +96,30 @@ async def test_vendor_with_sets_is_asked_about_the_set(tmp_path: Path) -> None:
 
     assert edits.whole == ContainerEdits(env=FrozenMap({"SET": "a,b"}))
     assert edits.each.keys() == {device("sets", "a"), device("sets", "b"), device("toy", "a")}
+
+
+@pytest.mark.parametrize(
+    "enforce,asked",
+    [(Enforcement.LIBRARY, True), (Enforcement.MPS, True), (Enforcement.NONE, False)],
+)
+async def test_vendor_is_asked_about_a_set_whose_limits_depend_on_it(
+    tmp_path: Path, enforce: Enforcement, asked: bool
+) -> None:
+    toy = Shared(enforce)
+    for name in ("a", "b"):
+        daemon = tmp_path / "run" / "mps" / f"{name}.ready"
+        daemon.parent.mkdir(parents=True, exist_ok=True)
+        daemon.touch()
+    sharing = Sharing(shares=2, divide=Divide.EQUAL, enforce=enforce)
+    wanted = attrs.evolve(slow(tmp_path), offers=(Offer(name="all", sharing=sharing),))
+    async with running(parts(tmp_path, toy, wanted=wanted)) as agent:
+        await ready(agent)
+        await until(lambda: all(verdict.good for verdict in view_of(agent).verdicts.values()))
+        before = len(toy.asked)
+
+        await port_of(agent).admit("all", pieces("toy", "a", "b"))
+
+    assert (len(toy.asked) > before) is asked
 
 
 async def test_vendor_with_sets_that_does_not_answer_costs_the_limit_and_no_more(
