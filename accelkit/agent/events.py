@@ -189,7 +189,8 @@ class Events:
             if error.status == NOT_THERE and series.told:  # the server has forgotten it
                 series.told, series.ident = 0, secrets.token_hex(8)
                 return
-            if error.status != CONFLICT:
+            # Not there: its namespace is gone, and with it whoever would read it.
+            if error.status not in {CONFLICT, NOT_THERE}:
                 self._refused(series, error)
         else:
             self._problems.solve(AGENT, "events-refused", "")
