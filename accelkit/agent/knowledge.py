@@ -102,6 +102,7 @@ class Knowledge:
         """What else is known of a view before anybody sees it."""
         self.settled: Callable[[View], bool] = lambda _view: True
         """Whether what *amend* knows will do for the first view that is served."""
+        self._asking: list[asyncio.Task[None]] = []
         self._coming: View | None = None
         """The view as it will be once a new policy is taken over."""
         self._node = node
@@ -254,13 +255,23 @@ class Knowledge:
             self.commit()
 
     async def adopt(self, policy: Policy) -> None:
-        """Offer devices as *policy* says."""
+        """Offer devices as *policy* says, but for those that somebody has by now."""
+        await self._ask_processes()
         found = self._coming = self.draft(_Draft(policy=policy))
         await asyncio.gather(*(self._remake(source, found) for source in self.sources.values()))
         self._coming = None
         self.policy = policy
         self._revision = revision_of(policy)
         self.commit()
+
+    async def _ask_processes(self) -> None:
+        """Ask vendors which processes use devices, before any changes hands; not for long."""
+        devices = self.store.view.snapshot.devices
+        self._asking = [
+            asyncio.create_task(source.ask_holders(devices)) for source in self.sources.values()
+        ]
+        if self._asking:  # who is late answers later: to cut a call off would hold up its lane
+            await asyncio.wait(self._asking, timeout=TURN_S)
 
     async def _remake(self, source: Source, view: View) -> None:
         # A vendor that is just being read makes its edits afterwards: the others do not wait.

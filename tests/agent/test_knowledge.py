@@ -1,10 +1,15 @@
+# ruff: noqa: ARG002 - toys need little of what they are told
 """What an instance knows before it has asked anybody, and what it makes of claims."""
 
+import asyncio
+import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 import attrs
 import pytest
 
+from accelkit.agent import knowledge as knowledge_module
 from accelkit.agent.admission import Pending
 from accelkit.agent.holders import Holders, HoldingsReader
 from accelkit.agent.knowledge import Claimed, Knowledge
@@ -14,12 +19,14 @@ from accelkit.agent.sources import Source
 from accelkit.core.allocation import ContainerEdits
 from accelkit.core.clock import RealClock
 from accelkit.core.errors import TransportError
+from accelkit.core.host import Host
 from accelkit.core.model import Device, Holder, Holding, Snapshot
 from accelkit.core.policy import Offer, Policy
 from accelkit.core.real_host import RealHost
 from accelkit.core.values import FrozenMap, Health, HolderKind, Standing
+from accelkit.core.vendor import SupportsHolders
 from accelkit.core.view import Assignment, Verdict, View
-from tests.agent.toys import Toy, device
+from tests.agent.toys import PATIENCE_S, Toy, device
 
 CLOCK = RealClock()
 PLAIN = Policy()
@@ -168,3 +175,51 @@ async def test_view_is_amended_before_anybody_sees_it(tmp_path: Path, name: str)
     await knowledge.learn(source)
 
     assert {i.name for i, v in knowledge.store.view.verdicts.items() if not v.good} == {name}
+
+
+async def test_processes_are_asked_about_before_devices_change_hands(tmp_path: Path) -> None:
+    class Used(Toy, SupportsHolders):
+        pid: str | None = None
+
+        def holders(self, host: Host, devices: tuple[Device, ...]) -> Iterable[Holding]:
+            for used in devices if self.pid else ():
+                holder = Holder(kind=HolderKind.FOREIGN, uid=self.pid)
+                yield Holding(device=used.id, through="process", holder=holder)
+
+    vendor = Used()
+    vendor.names = ("a",)
+    knowledge, source = knowing(tmp_path, vendor, policy=Policy(offers=(OLD,)))
+    await knowledge.learn(source)
+    vendor.pid = "42"
+    await knowledge.adopt(PLAIN)
+    kept = knowledge.store.view.assignments[device("toy", "a")]
+    vendor.pid = None
+    await source.ask_holders(knowledge.store.view.snapshot.devices)
+    knowledge.commit()
+
+    assert kept == Assignment(terms=OLD, leaving=True)
+    assert knowledge.store.view.assignments[device("toy", "a")].terms == PLAIN.offers[0]
+
+
+async def test_vendor_that_is_slow_to_tell_processes_holds_no_policy_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(knowledge_module, "TURN_S", 0.02)
+
+    class Slow(Toy, SupportsHolders):
+        go = threading.Event()
+
+        def holders(self, host: Host, devices: tuple[Device, ...]) -> Iterable[Holding]:
+            self.go.wait(PATIENCE_S)
+            return ()
+
+    knowledge, source = knowing(tmp_path, Slow())
+    await knowledge.learn(source)
+    await knowledge.adopt(Policy(offers=(OLD,)))
+    stuck = source.lanes.stuck
+    Slow.go.set()
+    async with asyncio.timeout(PATIENCE_S):
+        await asyncio.gather(*knowledge._asking)
+
+    assert knowledge.store.view.assignments[device("toy", "a")].terms == OLD
+    assert stuck == 0
