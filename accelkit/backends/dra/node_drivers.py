@@ -1,12 +1,11 @@
 """The drivers of a node, each with its socket. Not here: what one of them answers."""
 
 import asyncio
-from fnmatch import fnmatchcase
 
 import attrs
 
-from accelkit.backends.dra import document
 from accelkit.backends.dra.claims import Driver
+from accelkit.backends.dra.document import offered_vendors, vendors_of
 from accelkit.backends.dra.health_stream import HealthStreams
 from accelkit.backends.dra.listing import BACKEND
 from accelkit.backends.dra.metadata import PublishedAttributes
@@ -19,19 +18,6 @@ from accelkit.backends.dra.slices import publish
 from accelkit.backends.dra.status import StatusDevices
 from accelkit.core.backend import BackendStatus, NodePort
 from accelkit.core.policy import DraPolicy
-from accelkit.core.view import View
-
-
-def vendors_of(view: View) -> tuple[str, ...]:
-    """Vendors that need a driver, before they have answered, too: claims may come at once."""
-    globs = [offer.select.vendor for offer in view.offers if offer.through == BACKEND]
-    selected = {
-        vendor
-        for vendor in view.domains
-        if any(not some or any(fnmatchcase(vendor, glob) for glob in some) for some in globs)
-    }
-    held = {holding.device.vendor for holding in view.holdings if holding.through == BACKEND}
-    return tuple(sorted(selected | held))
 
 
 @attrs.frozen(eq=False)
@@ -67,7 +53,7 @@ class Drivers:
         publishing: asyncio.Task[None] | None = None
         async with asyncio.TaskGroup() as group:
             async for view in self._node.views():
-                for vendor in vendors_of(view):
+                for vendor in sorted(offered_vendors(view)):
                     if vendor not in self._served:
                         self._serve(vendor, group)
                 for served in self._served.values():
@@ -141,7 +127,7 @@ class Drivers:
         """Whose slices are not as they should be, and why; empty: nobody's."""
         if self._nowhere:
             return self._nowhere
-        for vendor in document.vendors_of(self._node.view()):
+        for vendor in vendors_of(self._node.view()):
             driver = self._policy.driver_of(vendor)
             if why := self._published.get(driver, "its slices are not written yet"):
                 return f"{driver}: {why}"
