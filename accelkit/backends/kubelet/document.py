@@ -81,6 +81,7 @@ def catalog_of(view: View, undescribed: Collection[DeviceId] = ()) -> Catalog:
             _unavailable(view, device, view.assignments[device_id])
             or ("its CDI file could not be written" if device_id in undescribed else "")
             or ("its partitions are offered" if device_id in cut else "")
+            or ("claims made for its resource are left" if resource in view.kubelet_waits else "")
             or _strangers(device, terms, resource, held)
         )
         for entry in _entries(device, terms, why):

@@ -91,6 +91,17 @@ def test_device_of_unknown_health_is_to_be_had_until_that_is_overdue(
     assert rendered(view) == {RESOURCE: (wire("a", healthy=healthy),)}
 
 
+def test_devices_of_a_name_with_claims_left_are_unhealthy_all_of_them() -> None:
+    """The kubelet counts pods with those claims against the name, and ends others for them."""
+    view = view_of(gpu("a"), gpu("b"), held=[holding("b")])
+    waiting = attrs.evolve(view, kubelet_waits=FrozenMap({RESOURCE: "claims-left"}))
+    elsewhere = attrs.evolve(view, kubelet_waits=FrozenMap({"other.test/x": "claims-left"}))
+
+    assert why(waiting) == dict.fromkeys("ab", "claims made for its resource are left")
+    assert rendered(waiting) == {RESOURCE: (wire("a", healthy=False), wire("b", healthy=False))}
+    assert rendered(elsewhere) == rendered(view)
+
+
 def test_device_without_verdict_is_unhealthy() -> None:
     view = attrs.evolve(view_of(gpu("a")), verdicts=FrozenMap())
 
