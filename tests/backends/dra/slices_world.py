@@ -19,7 +19,7 @@ from accelkit.core.kube import NODES, SLICES, Json, KubePort, Resource
 from accelkit.core.policy import DraPolicy, Kube, KubeClient, Paths
 from accelkit.core.view import View
 from accelkit.testing.node_port import NodePortDouble
-from tests.backends.dra.views import DRIVER, NODE
+from tests.backends.dra.views import DRIVER, NODE, gpu
 
 QUICK = Patience(
     wipe_s=0.3,
@@ -33,6 +33,8 @@ QUICK = Patience(
     idle_s=0.2,
 )
 PATIENCE_S = 20.0
+SEVERAL = [gpu(f"g{n:03}") for n in range(70)]
+"""Two slices of them."""
 
 
 @attrs.define(eq=False)
@@ -198,3 +200,8 @@ async def publishing(here: World) -> AsyncGenerator[World, None]:
         task.cancel()
         ended = (await asyncio.gather(task, return_exceptions=True))[0]
         assert isinstance(ended, asyncio.CancelledError), ended
+
+
+def turn(here: World, gate: str, *, on: bool) -> None:
+    """Turn a gate of the server, as whoever starts it anew does."""
+    object.__setattr__(here.sim.dialect, "gates", {**here.sim.dialect.gates, gate: on})
