@@ -24,10 +24,6 @@ log = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
-TEXT_LIMIT = 800
-"""Bytes of an error's text: it stands in an event of the kubelet behind some words of its own,
-and an event has about a thousand."""
-
 
 class Companion(Protocol):
     """Something that goes with every prepared claim."""
@@ -246,7 +242,7 @@ class NodeService:
                 remedy=ASKED_AGAIN,
             )
         if isinstance(error, AccelkitError):
-            return error.code, shown(error, TEXT_LIMIT)
+            return error.code, shown(error)
         return "error", logged(error)
 
 
