@@ -6,18 +6,17 @@ import logging
 import threading
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import attrs
 import pytest
 
 from accelkit.agent import duties, names
-from accelkit.agent.agent import Agent, Parts
-from accelkit.core.allocation import Allocation, ClaimRef, Piece, Prepared
+from accelkit.agent.agent import Agent
+from accelkit.core.allocation import Prepared
 from accelkit.core.backend import BackendFactory, BackendStatus, NodePort
 from accelkit.core.errors import ConfigError, TransportError
 from accelkit.core.host import Host
-from accelkit.core.kube import CLAIMS, EVENTS, NODES, KubePort
+from accelkit.core.kube import CLAIMS, EVENTS, NODES
 from accelkit.core.model import Device, Holder, Holding, Unreadable
 from accelkit.core.policy import (
     Events,
@@ -32,6 +31,7 @@ from accelkit.core.policy import (
 from accelkit.core.values import Enforcement, HolderKind, Standing
 from accelkit.core.view import View
 from tests.agent.api import Api
+from tests.agent.claiming import CLAIM, NAME, UID, DraToy, claiming, node, port_of, wish
 from tests.agent.toys import (
     BOOT,
     PATIENCE_S,
@@ -51,46 +51,6 @@ from tests.agent.toys import (
     until,
     view_of,
 )
-
-UID = "11111111-2222-4333-8444-555555555555"
-CLAIM = ClaimRef(uid=UID, namespace="team", name="trainer-gpu")
-
-
-class DraToy(ToyBackend):
-    """The toy backend as one that prepares claims."""
-
-    name = "dra"
-
-
-def claiming(  # type: ignore[explicit-any]  # of Policy
-    tmp_path: Path,
-    *vendors: Toy,
-    sharing: Sharing = Sharing(),  # noqa: B008 - a value
-    api: Api | None = None,
-    **fields: Any,
-) -> Parts:
-    """An agent that offers everything through the toy of DRA; *fields* are of its policy."""
-    offers = (Offer(name="all", through="dra", sharing=sharing),)
-    wanted = attrs.evolve(policy(tmp_path), **{"offers": offers, **fields})
-    made = parts(tmp_path, *vendors, wanted=wanted)
-    factory = BackendFactory(name="dra", create=DraToy)
-
-    def connect(_count: object) -> KubePort | None:
-        return api
-
-    return attrs.evolve(made, backends={"dra": factory}, connect=connect)
-
-
-def port_of(agent: Agent) -> NodePort:
-    backend = agent._backends.made["dra"]
-    assert isinstance(backend, DraToy)
-    assert backend.node is not None
-    return backend.node
-
-
-def wish(vendor: Toy, name: str = "a", claim: ClaimRef = CLAIM) -> Allocation:
-    piece = Piece(device=device(vendor.name, name), request="gpu")
-    return Allocation(claim=claim, driver=f"{vendor.name}.accelkit.dev", pieces=(piece,))
 
 
 def claims_on_disk(tmp_path: Path) -> list[str]:
@@ -593,17 +553,6 @@ async def test_name_moves_to_dra_when_the_node_has_none_of_it_any_more(
     assert through_dra
     assert all(NAME in view.dra_waits for view in through_dra[:-1])
     assert not any(through(view) == {"kubelet", "dra"} for view in seen)
-
-
-NAME = "example.com/toy"
-
-
-def node(count: int) -> dict[str, object]:
-    info = {"kubeletVersion": "v1.37.2"}
-    return {
-        "metadata": {"name": "n1"},
-        "status": {"nodeInfo": info, "allocatable": {NAME: str(count)}},
-    }
 
 
 async def follow_views(agent: Agent, seen: list[View]) -> None:
