@@ -12,6 +12,12 @@ settings.register_profile("accelkit", deadline=None, suppress_health_check=[Heal
 settings.load_profile("accelkit")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write golden files anew; look at the diff"
+    )
+
+
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
     """A directory with a short name, whatever the test is called: a socket path has 107 bytes."""

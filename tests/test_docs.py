@@ -30,6 +30,8 @@ PAGES = sorted(
 )
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"^\$ cat ([\w.-]+)\n((?:[^$`].*\n)+)", re.MULTILINE)
+"""A file that a console shows: it is there when its examples run."""
 ACTS: Mapping[type[errors.AccelkitError], str] = {
     errors.ConfigError: "operator",
     errors.PluginError: "author of the plugin",
@@ -112,6 +114,8 @@ def test_examples_of_a_page_do_what_they_say(
     """In the order of the page; one that ends otherwise than with 0 says ``# ends with N``."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my-policy.yaml").write_text("offers: [{name: all}]\n")
+    for file, text in FILE.findall(page.read_text()):
+        (tmp_path / file).write_text(text)
     wrong = []
     for line in examples(page):
         words = shlex.split(line.replace("/tmp/", f"{tmp_path}/"), comments=True)[1:]

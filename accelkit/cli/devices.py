@@ -12,7 +12,7 @@ from accelkit.cli.showing import (
     amount,
     counted,
     document,
-    printable,
+    show_problems,
     show_table,
     show_tree,
     timeless,
@@ -221,13 +221,7 @@ def _show_problems(view: "View") -> None:
     problems = view.snapshot.problems
     if problems:
         click.echo()
-    for problem in problems:
-        where = "/".join(filter(None, (problem.vendor, problem.subject)))
-        # An error that also reaches people elsewhere names its device itself.
-        reason = problem.reason.removeprefix(f"{where}: ")
-        click.echo(f"problem: {printable(f'{where}: {reason}')} [{problem.code}]")
-        if problem.remedy:
-            click.echo(f"  remedy: {printable(problem.remedy)}")
+    show_problems(problems)
 
 
 def _show_nothing(found: "NodeReading") -> None:

@@ -8,7 +8,6 @@ import logging
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 import attrs
 
@@ -21,7 +20,6 @@ from accelkit.agent.reload import read_policy_file
 from accelkit.agent.sources import Source
 from accelkit.cli.composing import boot_of, check_installed, choose_vendors
 from accelkit.core.clock import RealClock
-from accelkit.core.errors import ConfigError
 from accelkit.core.host import Host
 from accelkit.core.model import Problem
 from accelkit.core.policy import Policy
@@ -31,9 +29,6 @@ from accelkit.core.values import freeze
 from accelkit.core.vendor import Vendor
 from accelkit.core.view import View
 from accelkit.testing.hosts import open_host
-
-if TYPE_CHECKING:
-    from accelkit.core.serde import Tree
 
 log = logging.getLogger(__name__)
 
@@ -83,34 +78,6 @@ def look_at(host: str | None, policy: Path | None, node: str, *, trace: bool) ->
     # Whatever asks the policy where the host is must be told the same.
     wanted = attrs.evolve(wanted, paths=attrs.evolve(wanted.paths, host=where))
     return asyncio.run(read_node(wanted, node, registry, trace=trace))
-
-
-def render(found: NodeReading, backend: str) -> object:
-    """What *backend* makes of the view that was *found*.
-
-    Raises:
-        ConfigError: No such backend is installed.
-    """
-    factory = found.registry.backends.get(backend)
-    if factory is None:
-        known = ", ".join(found.registry.backends) or "none"
-        raise ConfigError([("backend", f"{backend!r} is not installed; there are: {known}")])
-    return factory.create(found.policy).render(found.view)
-
-
-def slices(found: NodeReading, release: str) -> "list[Tree]":
-    """The slices of the view that was *found*, for an API server of a *release*.
-
-    Raises:
-        ConfigError: The release is not known.
-    """
-    from accelkit.backends.dra.dialect import of_release  # noqa: PLC0415 - for one command
-    from accelkit.backends.dra.document import render as drawn  # noqa: PLC0415 - see above
-    from accelkit.backends.dra.objects import pool_objects  # noqa: PLC0415 - see above
-
-    document = drawn(found.view, found.policy.backends.dra, of_release(release))
-    items = [item for pool in document.pools.values() for item in pool_objects(pool)]
-    return cast("list[Tree]", items)  # objects are trees, said in the API server's words
 
 
 async def read_node(

@@ -5,14 +5,11 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from accelkit.cli.options import Asked, node_options
-from accelkit.cli.showing import Form, document, show_tree
+from accelkit.cli.showing import Form, document, show_objects, show_problems, show_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+    from accelkit.cli.rendering import Rendered
     from accelkit.core.serde import Tree
-
-LATEST = "1.37"
 
 
 @click.command("render", epilog="Example: accelkit render kubelet --host /tmp/node --node n1")
@@ -27,22 +24,35 @@ def command(*, backend: str, output: str, kubernetes: str | None, **asked: Unpac
 
     For kubelet: of each resource its devices, whether they are to be had, and their NUMA nodes.
     For dra: the slices, as far as an API server of that release keeps them by default.
+    For extended: the device classes that extendedResource of offers needs, for an administrator
+    to apply.
+
+    Of dra and extended YAML is one document for each object, as kubectl reads them, and JSON a
+    List. What is missing in them, and why, goes to standard error. Ends with 1 if an API server
+    would refuse them.
     """
-    from accelkit.cli.node import render, slices  # noqa: PLC0415 - help does without
-    from accelkit.cli.reading import look  # noqa: PLC0415 - see above
+    from accelkit.cli.reading import look  # noqa: PLC0415 - help does without
+    from accelkit.cli.rendering import LATEST, classes, document_of, slices  # noqa: PLC0415 - see above
 
-    if backend == "dra":
-        show_tree(_list(slices(look(asked), kubernetes or LATEST)), Form(output))
-    elif kubernetes is not None:
+    if kubernetes is not None and backend != "dra":
         raise click.UsageError(f"--kubernetes is for dra, not for {backend}")
-    else:
-        show_tree(_document(backend, render(look(asked), backend)), Form(output))
-    return 0
+    form = Form(output)
+    match backend:
+        case "dra":
+            return _show(slices(look(asked), kubernetes or LATEST), form, "through: dra")
+        case "extended":
+            return _show(classes(look(asked)), form, "through: dra and extendedResource")
+        case _:
+            show_tree(_document(backend, document_of(look(asked), backend)), form)
+            return 0
 
 
-def _list(items: "Iterable[Tree]") -> "dict[str, Tree]":
-    """As kubectl prints several objects."""
-    return {"apiVersion": "v1", "kind": "List", "items": list(items)}
+def _show(rendered: "Rendered", form: Form, wanted: str) -> int:
+    show_objects(rendered.objects, form)
+    if not rendered.objects:  # an empty answer leaves people wondering
+        click.echo(f"no device of this node is in an offer with {wanted}", err=True)
+    show_problems(rendered.problems, err=True)
+    return int(not rendered.good)
 
 
 def _document(backend: str, rendered: object) -> "dict[str, Tree]":

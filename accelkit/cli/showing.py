@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -13,6 +13,8 @@ from accelkit.core.policy import API_VERSION
 from accelkit.core.units import Bytes, format_quantity
 
 if TYPE_CHECKING:
+    from accelkit.core.kube import Json
+    from accelkit.core.model import Problem
     from accelkit.core.serde import Tree
 
 NONE = "-"
@@ -70,6 +72,26 @@ def yaml_text(tree: "Tree") -> str:
     import yaml  # noqa: PLC0415 - JSON and tables do without
 
     return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True, width=sys.maxsize)
+
+
+def show_objects(objects: "Iterable[Json]", form: Form) -> None:
+    """Print objects of Kubernetes for kubectl: as YAML one document each, as JSON a List."""
+    items = cast("list[Tree]", list(objects))  # said in the API server's words, they are trees
+    if form is Form.JSON:
+        show_tree({"apiVersion": "v1", "kind": "List", "items": items}, form)
+    else:
+        click.echo("---\n".join(map(yaml_text, items)), nl=False)
+
+
+def show_problems(problems: "Iterable[Problem]", *, err: bool = False) -> None:
+    """Print what is wrong, each with what to do; *err*: to standard error."""
+    for problem in problems:
+        where = "/".join(filter(None, (problem.vendor, problem.subject)))
+        # An error that also reaches people elsewhere names its device itself.
+        reason = problem.reason.removeprefix(f"{where}: ")
+        click.echo(f"problem: {printable(f'{where}: {reason}')} [{problem.code}]", err=err)
+        if problem.remedy:
+            click.echo(f"  remedy: {printable(problem.remedy)}", err=err)
 
 
 def lively() -> bool:

@@ -8,6 +8,9 @@ import pytest
 
 from accelkit.cli.main import main
 from accelkit.testing.simulate import simulate
+from tests.cli.golden import golden
+
+__all__ = ["golden"]
 
 
 @attrs.frozen(kw_only=True)

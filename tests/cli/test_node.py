@@ -11,7 +11,8 @@ from accelkit.backends.wire import services
 from accelkit.backends.wire.messages import podresources as pr
 from accelkit.backends.wire.serve import bind
 from accelkit.cli.composing import boot_of, check_installed, choose_vendors
-from accelkit.cli.node import NodeReading, read_node, render
+from accelkit.cli.node import NodeReading, read_node
+from accelkit.cli.rendering import document_of
 from accelkit.core.errors import ConfigError
 from accelkit.core.host import Host
 from accelkit.core.model import Device, DeviceId, Holder, Holding, Problem
@@ -158,7 +159,7 @@ async def test_backend_that_is_not_there_cannot_render(tmp_path: Path) -> None:
     found = await look(tmp_path)
 
     with pytest.raises(ConfigError, match="'kubelet' is not installed; there are: none"):
-        render(found, "kubelet")
+        document_of(found, "kubelet")
 
 
 def test_vendor_whose_plugin_did_not_load_is_not_the_operators_mistake() -> None:
