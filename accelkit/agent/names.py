@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 PERIOD_S = 10.0
 """Between two looks at the node: the kubelet's status changes that often."""
+AGAIN_S = 1.0
+"""The same while a name waits for the first of them."""
 FIRST_S = 5.0
 """So long after the start nothing is published before the node was seen."""
 OLDEST = (1, 36)
@@ -130,7 +132,8 @@ class Names:
                 await self._look()
             else:
                 self._problems.solve(AGENT, UNKNOWN, self._node)
-            await self._bell.wait(self._clock, PERIOD_S)
+            unknown = any(not self._known(name) for name in self._since)
+            await self._bell.wait(self._clock, AGAIN_S if unknown else PERIOD_S)
 
     def _wait(self, name: str, in_kubelet: bool) -> str:
         if in_kubelet:
