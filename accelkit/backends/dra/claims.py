@@ -10,8 +10,9 @@ import attrs
 
 from accelkit.backends.dra.claims_tree import at, items, mapping, text
 from accelkit.backends.dra.config import configs_of
-from accelkit.core.allocation import Allocation, ClaimRef, Piece, PodRef
+from accelkit.core.allocation import Allocation, ClaimConfig, ClaimRef, Piece, PodRef
 from accelkit.core.errors import AllocationError, ClaimMismatch, UnknownDevice
+from accelkit.core.grants import main_request
 from accelkit.core.kube import Json
 from accelkit.core.limits import is_dns_subdomain
 from accelkit.core.model import DeviceId
@@ -37,6 +38,8 @@ class Driver:
     vendor: str
     pool: str
     """The one pool of this driver on this node."""
+    siblings: FrozenMap[str, str] = FrozenMap()
+    """Vendors of the agent's other drivers, by their names: a claim is prepared as a whole."""
 
 
 def is_uid(text: str) -> bool:
@@ -60,16 +63,19 @@ def check_ref(claim: ClaimRef) -> None:
 
 def base_names(requests: Iterable[str]) -> tuple[str, ...]:
     """Requests as containers name them, without subrequests, once each."""
-    return tuple(dict.fromkeys(name.partition("/")[0] for name in requests if name))
+    return tuple(dict.fromkeys(main_request(name) for name in requests if name))
 
 
 def allocation_of(claim: Json, asked: ClaimRef, driver: Driver, view: View) -> Allocation:
-    """What *driver* has to prepare of *claim*.
+    """What has to be prepared of *claim*: devices of *driver*, and of its siblings.
+
+    The kubelet asks every driver of a claim, but a claim is recorded as a whole. So whoever is
+    asked first prepares for all, and all of them make the same of a claim.
 
     Args:
         claim: The ResourceClaim.
         asked: As the kubelet named it.
-        driver: Results and configuration of others are left to them.
+        driver: Who is asked. Results and configuration of other agents' drivers are left to them.
         view: Knows under which extended-resource names devices are offered.
 
     Raises:
@@ -92,42 +98,63 @@ def allocation_of(claim: Json, asked: ClaimRef, driver: Driver, view: View) -> A
             claim=asked.uid,
             remedy="let the scheduler place the pod: do not set its nodeName",
         )
-    pieces = tuple(_pieces(allocation, asked, driver))
-    if not pieces:
+    pieces = dict(_pieces(allocation, asked, driver))
+    if driver.name not in pieces:
         raise ClaimMismatch(
             f"claim {asked.name} has no device of {driver.name}",
             claim=asked.uid,
             remedy="delete the pod and create it again",
         )
+    every = tuple(piece for name in sorted(pieces) for piece in pieces[name])
     return Allocation(
         claim=asked,
-        driver=driver.name,
-        pieces=pieces,
-        configs=configs_of(allocation, driver.name, {piece.request for piece in pieces}, asked),
+        driver=min(pieces),
+        pieces=every,
+        configs=tuple(_configs(allocation, pieces, asked)),
         pods=tuple(_pods(claim, asked.namespace)),
-        extended=_extended(claim, pieces, view),
+        extended=_extended(claim, every, view),
     )
 
 
-def _pieces(allocation: Json, asked: ClaimRef, driver: Driver) -> Iterator[Piece]:
-    for result in items(allocation, "devices", "results"):
-        if text(result, "driver") != driver.name:
-            continue
-        pool, name = text(result, "pool"), text(result, "device")
-        if pool != driver.pool or not is_dns_label(name):
-            raise UnknownDevice(
-                f"claim {asked.name}: device {name!r} of pool {pool!r} is not on this node, "
-                f"whose pool is {driver.pool!r}",
-                claim=asked.uid,
-                remedy="delete the pod and create it again",
-            )
-        yield Piece(
-            device=DeviceId(vendor=driver.vendor, name=name),
-            request=text(result, "request"),
-            share=text(result, "shareID") or None,
-            amounts=FrozenMap(_amounts(mapping(result, "consumedCapacity"), asked, driver)),
-            admin=at(result, "adminAccess") is True,
+def _pieces(
+    allocation: Json, asked: ClaimRef, driver: Driver
+) -> Iterator[tuple[str, tuple[Piece, ...]]]:
+    """What each of our drivers has in *allocation*, by its name; those that have nothing not."""
+    vendors = {driver.name: driver.vendor, **driver.siblings}
+    for name, vendor in vendors.items():
+        results = [r for r in items(allocation, "devices", "results") if text(r, "driver") == name]
+        if results:
+            one = attrs.evolve(driver, name=name, vendor=vendor)
+            yield name, tuple(_piece(result, asked, one) for result in results)
+
+
+def _configs(
+    allocation: Json, pieces: Mapping[str, tuple[Piece, ...]], asked: ClaimRef
+) -> Iterable[ClaimConfig]:
+    """Blocks for each of our drivers, those of classes before those of the claim."""
+    found: list[ClaimConfig] = []
+    for name in sorted(pieces):
+        requests = dict.fromkeys(piece.request for piece in pieces[name])
+        found += configs_of(allocation, name, tuple(requests), asked)
+    return sorted(found, key=lambda config: config.source)
+
+
+def _piece(result: object, asked: ClaimRef, driver: Driver) -> Piece:
+    pool, name = text(result, "pool"), text(result, "device")
+    if pool != driver.pool or not is_dns_label(name):
+        raise UnknownDevice(
+            f"claim {asked.name}: device {name!r} of pool {pool!r} is not on this node, "
+            f"whose pool is {driver.pool!r}",
+            claim=asked.uid,
+            remedy="delete the pod and create it again",
         )
+    return Piece(
+        device=DeviceId(vendor=driver.vendor, name=name),
+        request=text(result, "request"),
+        share=text(result, "shareID") or None,
+        amounts=FrozenMap(_amounts(mapping(result, "consumedCapacity"), asked, driver)),
+        admin=at(result, "adminAccess") is True,
+    )
 
 
 def _amounts(

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from accelkit.backends.dra.claims_tree import at, items, text, texts
 from accelkit.core.allocation import CLAIM_CONFIG, ClaimBody, ClaimConfig, ClaimRef
 from accelkit.core.errors import ConfigError, ConfigRefused
+from accelkit.core.grants import main_request
 from accelkit.core.kube import Json
 from accelkit.core.policy import API_VERSION
 from accelkit.core.serde import from_tree
@@ -22,13 +23,13 @@ _WHOSE = {Source.FROM_CLASS: "the device class", Source.FROM_CLAIM: "the claim"}
 def configs_of(
     allocation: Json, driver: str, requests: Collection[str], claim: ClaimRef
 ) -> tuple[ClaimConfig, ...]:
-    """The blocks of *allocation* for *driver*, those of classes before those of the claim.
+    """The blocks of *allocation* for *driver*, in order.
 
     Args:
         allocation: ``status.allocation`` of the claim.
         driver: Blocks for others are none of our business.
-        requests: Those for which the driver gave devices, as in the results; blocks that reach
-            none of them are left out.
+        requests: Those for which the driver gave devices, as in the results, in order; blocks are
+            for as many of them as they reach, and left out if it is none.
         claim: To which they belong.
 
     Raises:
@@ -40,7 +41,8 @@ def configs_of(
         if text(item, "opaque", "driver") != driver:
             continue
         asked = texts(item, "requests")
-        if asked and not any(reaches(asked, request) for request in requests):
+        reached = tuple(r for r in requests if not asked or {r, main_request(r)} & set(asked))
+        if not reached:
             continue
         source = _SOURCES.get(text(item, "source"), Source.FROM_CLAIM)
         try:
@@ -49,19 +51,14 @@ def configs_of(
             whose = f"config[{number}] of {_WHOSE[source]}"
             wrong.extend(f"{whose}, {path}: {why}" for path, why in error.problems)
         else:
-            found.append(ClaimConfig(source=source, requests=asked, body=body))
+            found.append(ClaimConfig(source=source, requests=reached, body=body))
     if wrong:
         raise ConfigRefused(
             f"claim {claim.name}: {'; '.join(wrong)}",
             claim=claim.uid,
             remedy=f"write a {CLAIM_CONFIG} of {API_VERSION} there",
         )
-    return tuple(sorted(found, key=lambda config: config.source))
-
-
-def reaches(asked: Collection[str], request: str) -> bool:
-    """Whether a block for the requests *asked* is for *request*: ``main`` reaches ``main/sub``."""
-    return request in asked or request.partition("/")[0] in asked
+    return tuple(found)
 
 
 def _body(parameters: object) -> ClaimBody:

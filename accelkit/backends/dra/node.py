@@ -198,6 +198,9 @@ class NodeService:
                 f"{prepared.claim.namespace}/{prepared.claim.name}",
                 claim=claim.uid,
             )
+        vendor = self._driver.vendor
+        own = tuple(answer for answer in prepared.answers if answer.device.vendor == vendor)
+        prepared = attrs.evolve(prepared, answers=own)
         for companion in self._companions:
             prepared = await companion.prepared(prepared, tree)
         return prepared

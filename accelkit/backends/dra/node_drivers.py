@@ -18,6 +18,8 @@ from accelkit.backends.dra.slices import publish
 from accelkit.backends.dra.status import StatusDevices
 from accelkit.core.backend import BackendStatus, NodePort
 from accelkit.core.policy import DraPolicy
+from accelkit.core.values import FrozenMap
+from accelkit.core.view import View
 
 
 @attrs.frozen(eq=False)
@@ -55,7 +57,7 @@ class Drivers:
             async for view in self._node.views():
                 for vendor in sorted(offered_vendors(view)):
                     if vendor not in self._served:
-                        self._serve(vendor, group)
+                        self._serve(self._driver(vendor, view), group)
                 for served in self._served.values():
                     served.streams.publish(view)
                 publishing = publishing or group.create_task(self._publish())
@@ -75,9 +77,13 @@ class Drivers:
         else:
             await publish(self._node, self._policy, self._registrations, self._on_published)
 
-    def _serve(self, vendor: str, group: asyncio.TaskGroup) -> None:
+    def _driver(self, vendor: str, view: View) -> Driver:
+        others = {self._policy.driver_of(other): other for other in view.domains if other != vendor}
+        name = self._policy.driver_of(vendor)
+        return Driver(name=name, vendor=vendor, pool=self._node.node, siblings=FrozenMap(others))
+
+    def _serve(self, driver: Driver, group: asyncio.TaskGroup) -> None:
         node, patience = self._node, self._settings.patience
-        driver = Driver(name=self._policy.driver_of(vendor), vendor=vendor, pool=node.node)
         streams = HealthStreams(driver, BACKEND, node, patience)
         service = NodeService(driver, node, patience, self._companions(driver, group))
         registration = Registration(
@@ -89,7 +95,7 @@ class Drivers:
             registrations=self._registrations,
             tell=self._report,
         )
-        self._served[vendor] = _Served(streams, registration)
+        self._served[driver.vendor] = _Served(streams, registration)
         group.create_task(registration.run())
 
     def _companions(self, driver: Driver, group: asyncio.TaskGroup) -> list[Companion]:

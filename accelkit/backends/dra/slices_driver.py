@@ -133,12 +133,12 @@ class DriverSlices:
         published = () if pool is None else pool.slices
         devices = {device.name: device for one in published for device in one.devices}
         roots = {f"{device.attributes[PARENT]}-" for device in devices.values()}
+        vendors = {device.attributes["vendor"] for device in devices.values()}
         for entry in self.node.claims().values():
-            if entry.driver != self.driver:
-                continue
             for piece in entry.places:
                 name = piece.device.name
-                if name not in devices and any(name.startswith(root) for root in roots):
+                ours = piece.device.vendor in vendors and name not in devices
+                if ours and any(name.startswith(root) for root in roots):
                     yield name, f"{entry.claim.namespace}/{entry.claim.name}"
 
     def _when(self, pool: Pool | None, todo: Plan, now: float) -> float:

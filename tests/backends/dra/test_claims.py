@@ -1,5 +1,6 @@
 """From a claim, as the API server has it, to what the driver has to prepare."""
 
+import attrs
 import pytest
 
 from accelkit.backends.dra.claims import allocation_of
@@ -105,6 +106,67 @@ def test_amount_that_is_no_whole_number_of_64_bits_is_refused(quantity: object) 
 def test_device_that_cannot_be_on_this_node_is_refused_whatever_else_is(strange: Json) -> None:
     with pytest.raises(UnknownDevice, match="is not on this node, whose pool is 'node-a'"):
         pieces(result(), strange)
+
+
+def test_blocks_of_classes_come_before_those_of_the_claim() -> None:
+    """Whatever the order, the claim wins over its class, and the later block over the earlier."""
+    blocks = [
+        block({**HEAD, "vendor": {"n": number}}, source=source)
+        for number, source in enumerate(("FromClaim", "FromClass", "FromClaim", "FromClass"))
+    ]
+
+    found = made(claim(1, config=blocks)).configs
+
+    assert [config.body.vendor["n"] for config in found] == [1, 3, 0, 2]
+
+
+OTHER = "other.accelkit.dev"
+BOTH = attrs.evolve(ACME, siblings=FrozenMap({OTHER: "other", "third.accelkit.dev": "third"}))
+
+
+def test_claim_with_devices_of_several_of_our_drivers_is_one_whole() -> None:
+    """The kubelet asks each driver, but there is one record of a claim."""
+    results = (
+        result("gpu-1", "gpu"),
+        {**result("card-0", "card", consumedCapacity={f"{OTHER}/x": "1"}), "driver": OTHER},
+        {**result("alien"), "driver": "alien.example.com"},
+        result("gpu-0", "more"),
+    )
+    blocks = [
+        block({**HEAD, "vendor": {"n": 1}}),
+        block({**HEAD, "vendor": {"n": 2}}, driver=OTHER),
+        block({**HEAD, "vendor": {"n": 3}}, source="FromClass", driver=OTHER),
+    ]
+    tree = claim(1, *results, config=blocks)
+    asked_other = attrs.evolve(
+        BOTH, name=OTHER, vendor="other", siblings=FrozenMap({DRIVER: "acme"})
+    )
+
+    found = allocation_of(tree, C1, BOTH, View())
+
+    assert found.driver == DRIVER
+    assert found.pieces == (
+        Piece(device=ident("gpu-1"), request="gpu"),
+        Piece(device=ident("gpu-0"), request="more"),
+        Piece(
+            device=DeviceId(vendor="other", name="card-0"),
+            request="card",
+            amounts=FrozenMap({"x": 1}),
+        ),
+    )
+    assert [(c.body.vendor["n"], c.requests) for c in found.configs] == [
+        (3, ("card",)),
+        (1, ("gpu", "more")),
+        (2, ("card",)),
+    ]
+    assert allocation_of(tree, C1, asked_other, View()) == found
+
+
+def test_driver_is_not_asked_for_what_its_siblings_alone_have() -> None:
+    tree = claim(1, {**result("card-0"), "driver": OTHER})
+
+    with pytest.raises(ClaimMismatch, match=f"claim c1 has no device of {DRIVER}"):
+        allocation_of(tree, C1, BOTH, View())
 
 
 def test_claim_without_a_device_of_ours_is_refused() -> None:

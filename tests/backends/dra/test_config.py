@@ -49,7 +49,7 @@ def test_block_is_read_with_all_its_keys() -> None:
     assert read(block(told, "gpu", source="FromClass")) == (
         ClaimConfig(
             source=Source.FROM_CLASS,
-            requests=("gpu",),
+            requests=("gpu/small",),
             body=body(
                 set=SetOf.CLAIM,
                 sharing=AskedSharing(timeslice=Timeslice.LONG, enforce=Enforcement.MPS),
@@ -57,17 +57,6 @@ def test_block_is_read_with_all_its_keys() -> None:
             ),
         ),
     )
-
-
-def test_classes_come_before_the_claim_each_in_order() -> None:
-    found = read(
-        block(numbered(1)),
-        block(numbered(2), source="FromClass"),
-        block(numbered(3)),
-        block(numbered(4), source="FromClass"),
-    )
-
-    assert vendors(found) == [2, 4, 1, 3]
 
 
 def test_block_reaches_a_request_by_its_name_or_that_of_its_main_request() -> None:
@@ -80,7 +69,12 @@ def test_block_reaches_a_request_by_its_name_or_that_of_its_main_request() -> No
         block(numbered(6)),
     )
 
-    assert vendors(found) == [1, 2, 5, 6]
+    assert {config.body.vendor["n"]: config.requests for config in found} == {
+        1: ("gpu/small",),
+        2: ("gpu/small",),
+        5: ("other",),
+        6: REQUESTS,
+    }
 
 
 def test_blocks_of_other_drivers_are_none_of_our_business() -> None:

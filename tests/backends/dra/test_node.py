@@ -14,6 +14,7 @@ from accelkit.backends.wire.messages import dra
 from accelkit.core.allocation import Allocation, Answer, ClaimRef, PodRef, Prepared
 from accelkit.core.claims import EntryState, LedgerEntry
 from accelkit.core.errors import AlreadyAllocated, ApiError, PrepareFailed, TransportError
+from accelkit.core.model import DeviceId
 from tests.backends.dra.service_world import (
     DRIVER,
     POOL,
@@ -308,6 +309,24 @@ async def test_device_of_several_requests_names_each_once(tmp_path: Path) -> Non
         here.node.preparing = answer
 
         assert list((await here.prepare_one()).devices[0].request_names) == ["gpu", "other"]
+
+
+async def test_driver_answers_with_its_own_devices_of_a_claim_that_has_others(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, claim(1)) as here:
+
+        async def answer(allocation: Allocation) -> Prepared:
+            other = DeviceId(vendor="other", name="card-0")
+            devices = (other, ident("g"))
+            answers = (Answer(device=d, requests=("gpu",), cdi_ids=()) for d in devices)
+            return Prepared(claim=allocation.claim, answers=tuple(answers))
+
+        here.node.preparing = answer
+        first, again = await here.prepare_one(), await here.prepare_one()
+
+        assert [device.device_name for device in first.devices] == ["g"]
+        assert again == first
 
 
 async def test_share_id_is_told_on_v1_alone(tmp_path: Path) -> None:

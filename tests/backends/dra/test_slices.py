@@ -196,7 +196,8 @@ async def test_held_device_of_which_nothing_is_left_keeps_nobody_waiting(tmp_pat
     """No other device has its place."""
     async with world(tmp_path, view_of(cut("g0"))) as here, publishing(here):
         here.node.entries["u"] = claimed("g1")
-        here.node.entries["v"] = attrs.evolve(claimed("g0-1g10gb-0"), driver="other")
+        other = Piece(device=attrs.evolve(ident("g0-1g10gb-0"), vendor="other"))
+        here.node.entries["v"] = attrs.evolve(claimed("g1"), pieces=(other,))
         await here.settled()
 
         assert here.devices() == ["g0"]
