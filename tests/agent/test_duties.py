@@ -10,13 +10,13 @@ from pathlib import Path
 import attrs
 import pytest
 
-from accelkit.agent import duties, names
+from accelkit.agent import duties
 from accelkit.agent.agent import Agent
 from accelkit.core.allocation import Prepared
 from accelkit.core.backend import BackendFactory, BackendStatus, NodePort
-from accelkit.core.errors import ConfigError, TransportError
+from accelkit.core.errors import ConfigError
 from accelkit.core.host import Host
-from accelkit.core.kube import CLAIMS, EVENTS, NODES
+from accelkit.core.kube import EVENTS
 from accelkit.core.model import Device, Holder, Holding, Unreadable
 from accelkit.core.policy import (
     Events,
@@ -31,7 +31,7 @@ from accelkit.core.policy import (
 from accelkit.core.values import Enforcement, HolderKind, Standing
 from accelkit.core.view import View
 from tests.agent.api import Api
-from tests.agent.claiming import CLAIM, NAME, UID, DraToy, claiming, node, port_of, wish
+from tests.agent.claiming import CLAIM, UID, DraToy, claiming, port_of, wish
 from tests.agent.toys import (
     BOOT,
     PATIENCE_S,
@@ -289,67 +289,6 @@ async def test_end_waits_for_claims_as_the_policy_says(tmp_path: Path) -> None:
     assert waiting
 
 
-async def test_claim_that_the_api_server_does_not_have_is_released(tmp_path: Path) -> None:
-    toy, api = Toy(), Api()
-    quick = attrs.evolve(policy(tmp_path).read, reconcile=Seconds(0.02))
-    others = [attrs.evolve(CLAIM, uid=UID[:-1] + str(n), name=f"c{n}") for n in (1, 2)]
-    for n, claim in enumerate(others):
-        meta = {"name": claim.name, "namespace": "team", "uid": claim.uid if n else "another"}
-        api.put(CLAIMS, {"metadata": meta})
-    toy.names = ("a", "b", "c")
-    async with running(claiming(tmp_path, toy, api=api, read=quick)) as agent:
-        await ready(agent)
-        port = port_of(agent)
-        api.down = True
-        await port.prepare(wish(toy, "a"))  # not there at all
-        await port.prepare(wish(toy, "b", others[0]))  # another claim has its name
-        await port.prepare(wish(toy, "c", others[1]))
-        await until(lambda: len(api.asked) > 3)
-        away = set(port.claims())
-        api.down = False
-        await until(lambda: port.claims().keys() == {others[1].uid})
-        asked = len(api.asked)
-        await until(lambda: len(api.asked) > asked + 3)
-        left = set(port.claims())
-
-    assert away == {UID, others[0].uid, others[1].uid}
-    assert left == {others[1].uid}
-
-
-async def test_claim_that_a_pod_uses_is_kept_whatever_the_api_server_says(tmp_path: Path) -> None:
-    toy, api = Toy(), Api()
-    quick = attrs.evolve(policy(tmp_path).read, reconcile=Seconds(0.02))
-    holder = Holder(kind=HolderKind.CLAIM, namespace="team", claim="trainer-gpu", pod="p")
-    used = [Holding(device=device("toy", "a"), through="dra", holder=holder)]
-    up = [True]
-
-    async def read(_view: View) -> tuple[Holding, ...]:
-        if not up:
-            raise TransportError("no kubelet")
-        return tuple(used)
-
-    made = claiming(tmp_path, toy, api=api, read=quick)
-    async with running(attrs.evolve(made, holdings=read)) as agent:
-        await ready(agent)
-        port = port_of(agent)
-        await port.prepare(wish(toy))
-        await until(lambda: api.asked.count("get resourceclaims trainer-gpu") > 3)
-        kept = set(port.claims())
-        (holding,) = view_of(agent).holdings
-        up.clear()
-        used.clear()
-        asked = len(api.asked)
-        await until(lambda: "holders-unknown" in codes_of(agent))
-        await until(lambda: agent._knowledge.store.view.holdings)
-        unknown = set(port.claims())
-        up.append(True)
-        await until(lambda: not port.claims())
-
-    assert kept == unknown == {UID}
-    assert holding.holder == attrs.evolve(holder, uid=UID)
-    assert asked < len(api.asked)
-
-
 async def test_device_that_falls_ill_is_told_by_the_leader(tmp_path: Path) -> None:
     toy, api = Toy(), Api()
     async with running(claiming(tmp_path, toy, api=api)) as agent:
@@ -518,93 +457,6 @@ async def test_container_with_two_sets_is_told_until_it_has_one(tmp_path: Path) 
         await until(lambda: "split-set" not in codes_of(agent))
 
     assert [event["reason"] for event in api.all(EVENTS)] == ["SplitSet"]
-
-
-async def test_name_moves_to_dra_when_the_node_has_none_of_it_any_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And no view in between shows a device in both."""
-    monkeypatch.setattr(names, "PERIOD_S", 0.02)
-    api, toy = Api(), Toy()
-    kubelet = Offer(name="all", resource=NAME)
-    moved = Offer(name="all", through="dra", extended_resource=NAME)
-    now = [kubelet]
-    api.put(NODES, node(4))
-    made = claiming(tmp_path, toy, api=api, offers=(kubelet,))
-    made = attrs.evolve(
-        made,
-        backends={**made.backends, "kubelet": BackendFactory(name="kubelet", create=ToyBackend)},
-        read_policy=lambda: attrs.evolve(made.policy, offers=tuple(now)),
-    )
-    async with running(made) as agent:
-        await ready(agent)
-        seen: list[View] = []
-        follow = asyncio.create_task(follow_views(agent, seen))
-        now[:] = [moved]
-        agent.reload()
-        await until(lambda: "shadowed" in codes_of(agent))
-        waiting = view_of(agent)
-        api.put(NODES, node(0))
-        await until(lambda: not view_of(agent).dra_waits)
-        follow.cancel()
-
-    assert waiting.dra_waits == {NAME: "shadowed"}
-    through_dra = [view for view in seen if "dra" in through(view)]
-    assert through_dra
-    assert all(NAME in view.dra_waits for view in through_dra[:-1])
-    assert not any(through(view) == {"kubelet", "dra"} for view in seen)
-
-
-async def follow_views(agent: Agent, seen: list[View]) -> None:
-    async for view in agent._knowledge.store.views():
-        seen.append(view)  # noqa: PERF401 - as they come
-
-
-def through(view: View) -> set[str]:
-    return {given.terms.through for given in view.assignments.values() if given.terms}
-
-
-async def test_names_are_known_before_anything_is_served(tmp_path: Path) -> None:
-    """Else devices of the name would go from a slice at each start, and come back."""
-    api, toy = Api(), Toy()
-    api.put(NODES, node(0))
-    served: list[View] = []
-
-    class Watching(DraToy):
-        async def serve(self, node: NodePort) -> None:
-            async for view in node.views():
-                served.extend([view] if node.answered() else [])
-
-    offer = Offer(name="all", through="dra", extended_resource=NAME)
-    made = claiming(tmp_path, toy, api=api, offers=(offer,))
-    factory = BackendFactory(name="dra", create=Watching)
-    async with running(attrs.evolve(made, backends={"dra": factory})):
-        await until(lambda: served)
-
-    assert not served[0].dra_waits
-    assert len(served[0].devices) == 2
-
-
-async def test_kubelet_waits_for_claims_of_the_name(tmp_path: Path) -> None:
-    toy = Toy()
-    offer = Offer(name="all", through="dra", extended_resource=NAME)
-    api = Api()
-    api.put(NODES, node(0))
-    async with running(claiming(tmp_path, toy, api=api, offers=(offer,))) as agent:
-        await ready(agent)
-        await port_of(agent).prepare(attrs.evolve(wish(toy), extended=NAME))
-    wanted = attrs.evolve(policy(tmp_path), offers=(Offer(name="all", resource=NAME),))
-    async with running(parts(tmp_path, toy, wanted=wanted)) as agent:
-        await ready(agent)
-        await until(lambda: "claims-left" in codes_of(agent))
-        waiting = view_of(agent)
-        await agent._duties.keeper.release(UID)
-        await until(lambda: not view_of(agent).kubelet_waits)
-        await until(lambda: "claims-left" not in codes_of(agent))
-
-    assert waiting.kubelet_waits == {NAME: "claims-left"}
-    assert waiting.assignments[device("toy", "a")].leaving
-    assert through(waiting) == {"dra", "kubelet"}
 
 
 async def test_device_that_a_daemon_shares_is_kept_back_until_the_daemon_is_ready(
