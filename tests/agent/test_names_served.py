@@ -10,9 +10,7 @@ from accelkit.agent import names
 from accelkit.agent.agent import Agent
 from accelkit.core.backend import BackendFactory, NodePort
 from accelkit.core.kube import NODES
-from accelkit.core.policy import (
-    Offer,
-)
+from accelkit.core.policy import Offer
 from accelkit.core.view import View
 from tests.agent.api import Api
 from tests.agent.claiming import NAME, UID, DraToy, claiming, node, port_of, wish
