@@ -167,6 +167,27 @@ def test_subrequests_and_claims_of_several_requests_are_served(
     assert len(gpu_nodes(cluster, "user")) == 3
 
 
+def test_claim_may_have_devices_of_two_drivers(
+    cluster: Cluster, agents: Agents, gpus: Gpus
+) -> None:
+    simulate("simset", "ring", 4, str(gpus.folder), device_nodes=True)
+    device_class(cluster, SIM_DRIVER, "sim")
+    start(cluster, agents, gpus)
+    cluster.wait_for("slices", lambda: len(published(cluster, SIM_DRIVER)) == 4)
+    claim(cluster, "both", request("gpus", 2), request("cards", 2, deviceClassName="sim"))
+    run(cluster, "user", "both")
+
+    nodes = cluster.exec_in_pod("user", "ls", "/dev").split()
+    assert len([name for name in nodes if name.startswith("simset")]) == 2
+    assert len(gpu_nodes(cluster, "user")) == 2
+    assert gpus.ids(gpu_nodes(cluster, "user")) < set(allocated(cluster, "both"))
+    assert len(described(cluster)) == 1
+
+    gone(cluster, "user")
+
+    assert described(cluster) == set()
+
+
 @pytest.mark.usefixtures("driver")
 def test_pod_that_is_deleted_by_force_gives_its_devices_to_the_next_one(
     cluster: Cluster, measured: Measured
