@@ -9,10 +9,12 @@ import attrs
 
 from accelkit.agent.claim_files import ClaimFiles
 from accelkit.agent.hardware import Hardware
-from accelkit.agent.keeper_means import DRA, Means, Observe, Patience, Tell
+from accelkit.agent.keeper_holdings import holdings_of, made_by, stuck_in
+from accelkit.agent.keeper_means import Means, Observe, Patience, Tell
 from accelkit.agent.keeper_releases import Releases
 from accelkit.agent.keeper_reserve import reserve
 from accelkit.agent.keeper_steps import take_steps
+from accelkit.agent.keeper_undo import UNDOING
 from accelkit.agent.keeper_watch import Watch
 from accelkit.agent.keeper_work import Work
 from accelkit.agent.ledger import Ledger
@@ -23,13 +25,13 @@ from accelkit.core.claims import EntryState, LedgerEntry, is_uid
 from accelkit.core.clock import Clock
 from accelkit.core.errors import AccelkitError, ClaimMismatch, LedgerBusy, PrepareFailed
 from accelkit.core.foreign import code_of, in_words
-from accelkit.core.model import DeviceId, Holder, Holding, Problem
-from accelkit.core.values import HolderKind
+from accelkit.core.model import DeviceId, Holding, Problem
 from accelkit.core.view import View
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+R = TypeVar("R", "_Preparing", "_Releasing")
 
 
 @attrs.frozen
@@ -37,6 +39,13 @@ class _Preparing:
     allocation: Allocation
     patience: Patience
     task: asyncio.Task[Prepared]
+
+
+@attrs.define
+class _Releasing:
+    task: asyncio.Task[None]
+    asked: bool
+    """Somebody wants it released; else only what is half undone is undone on."""
 
 
 class Keeper:
@@ -88,7 +97,7 @@ class Keeper:
         self._releases = Releases(self._means, drivers, give_up_after_s, tell, self._problems)
         self._watch = Watch(self._means, drivers, tell, self._problems)
         self._preparing: dict[str, _Preparing] = {}
-        self._releasing: dict[str, asyncio.Task[None]] = {}
+        self._releasing: dict[str, _Releasing] = {}
 
     @property
     def entries(self) -> Mapping[str, LedgerEntry]:
@@ -113,7 +122,8 @@ class Keeper:
         patience = Patience(self._clock)
         # Waited for in the caller, so that a call whose caller goes meanwhile does not start.
         while (release := self._releasing.get(claim.uid)) is not None:
-            await self._wait(release, patience, f"claim {claim.name} is still being released")
+            text = f"claim {claim.name} is still being released"
+            await self._wait(release.task, patience, text)
         running = self._preparing.get(claim.uid)
         if running is None:
             running = self._start(allocation, patience)
@@ -134,9 +144,13 @@ class Keeper:
     async def release(self, uid: str) -> None:
         """Undo what was done for a claim; see :meth:`NodePort.release`."""
         _checked(ClaimRef(uid=uid, namespace="", name=""))
-        task = self._releasing.get(uid) or self._start_release(uid)
-        await self._wait(task, Patience(self._clock), f"claim {uid} is still being released")
-        task.result()
+        running = self._releasing.get(uid)
+        if running is None or running.task.done():
+            running = self._start_release(uid, asked=True)
+        running.asked = True
+        text = f"claim {uid} is still being released"
+        await self._wait(running.task, Patience(self._clock), text)
+        running.task.result()
 
     async def mend(self) -> None:
         """Look at the directories, and make again what is missing or other than written.
@@ -152,7 +166,7 @@ class Keeper:
         """
         for uid in self._releases.due:
             if uid not in self._preparing and uid not in self._releasing:
-                self._start_release(uid)
+                self._start_release(uid, asked=False)
 
     async def reconcile(self, gone: Collection[str], used: Collection[tuple[str, str]]) -> None:
         """Release what nobody needs any more: by the leader alone.
@@ -173,47 +187,17 @@ class Keeper:
 
     def holdings(self) -> tuple[Holding, ...]:
         """What claims hold, whatever their state, of unreadable ones as far as it is known."""
-        known = [
-            (piece.device, piece.share, entry.claim)
-            for entry in self.entries.values()
-            for piece in entry.places
-        ]
-        unread = [
-            (device, None, ClaimRef(uid=one.uid, namespace="", name=""))
-            for one in self._ledger.unread
-            for device in one.devices
-        ]
-        return tuple(
-            Holding(
-                device=device,
-                share=share,
-                through=DRA,
-                holder=Holder(
-                    kind=HolderKind.CLAIM,
-                    namespace=claim.namespace or None,
-                    claim=claim.name or None,
-                    uid=claim.uid,
-                ),
-            )
-            for device, share, claim in sorted(
-                {*known, *unread}, key=lambda one: (one[0], one[1] or "", one[2].uid)
-            )
-        )
+        return holdings_of(self._ledger)
 
     @property
     def made(self) -> frozenset[DeviceId]:
         """Partitions that were made for a claim, or are about to be."""
-        return frozenset(device for entry in self.entries.values() for device in entry.create)
+        return made_by(self._ledger)
 
     @property
     def stuck(self) -> frozenset[DeviceId]:
         """Devices of claims that could not be undone."""
-        return frozenset(
-            piece.device
-            for entry in self.entries.values()
-            if entry.state is EntryState.STUCK
-            for piece in entry.places
-        )
+        return stuck_in(self._ledger)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -222,27 +206,29 @@ class Keeper:
 
     async def settle(self) -> None:
         """Return when no preparation and no release runs in this process."""
-        while tasks := [*(p.task for p in self._preparing.values()), *self._releasing.values()]:
-            await asyncio.wait(tasks)
+        while self._preparing or self._releasing:
+            preparing = [one.task for one in self._preparing.values()]
+            await asyncio.wait([*preparing, *(one.task for one in self._releasing.values())])
 
     def _start(self, allocation: Allocation, patience: Patience) -> _Preparing:
         uid = allocation.claim.uid
         task = asyncio.create_task(self._prepare(allocation, patience), name=f"prepare {uid}")
         running = self._preparing[uid] = _Preparing(allocation, patience, task)
-        task.add_done_callback(lambda done: self._ended(self._preparing, uid, done))
+        task.add_done_callback(lambda _: self._ended(self._preparing, uid, running))
         return running
 
-    def _start_release(self, uid: str) -> asyncio.Task[None]:
+    def _start_release(self, uid: str, *, asked: bool) -> _Releasing:
         task = asyncio.create_task(self._release(uid), name=f"release {uid}")
-        self._releasing[uid] = task
-        task.add_done_callback(lambda done: self._ended(self._releasing, uid, done))
-        return task
+        running = self._releasing[uid] = _Releasing(task, asked)
+        task.add_done_callback(lambda _: self._ended(self._releasing, uid, running))
+        return running
 
     @staticmethod
-    def _ended(running: dict[str, T], uid: str, task: asyncio.Task[object]) -> None:
-        del running[uid]
-        if not task.cancelled():
-            task.exception()  # told where it was raised; nobody may be there to take it
+    def _ended(all_running: dict[str, R], uid: str, running: R) -> None:
+        if all_running.get(uid) is running:
+            del all_running[uid]
+        if not running.task.cancelled():
+            running.task.exception()  # told where it was raised; nobody may be there to take it
 
     async def _wait(self, task: asyncio.Task[T], patience: Patience, text: str) -> None:
         """Return when *task* has ended, which goes on if the caller does not."""
@@ -354,7 +340,10 @@ class Keeper:
             text = f"claim {uid} is still being prepared"
             await self._wait(running.task, patience, text)
         async with self._ledger.locks.claim(uid, patience.until):
-            await self._releases.undo(uid)
+            # Another instance may have undone it, and prepared it anew, since it was due.
+            entry = self._ledger.look(uid)
+            if self._releasing[uid].asked or (entry is not None and entry.state in UNDOING):
+                await self._releases.undo(uid)
 
     def _answer(self, entry: LedgerEntry) -> Prepared:
         if entry.cdi is not None and not self._files.right(entry.cdi):

@@ -47,7 +47,7 @@ DRA = "dra"
 """The backend through which claims come."""
 PATIENCE_S = 40.0
 """How long a call of the kubelet, which gives up after 45 s, waits for what can pass."""
-PAUSE_S = 0.25
+PAUSE_S = 0.5
 """How often it looks again, beside every time that something is heard."""
 SETTLE_S = 12.0
 """For so long after work on a device the view may show it as it was: a read's deadline and more."""

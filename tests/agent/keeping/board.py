@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
 
 import attrs
 
@@ -63,6 +63,8 @@ class Board:
     failures: dict[str, int] = attrs.Factory(dict)
     """How often a call still fails, by its name and what it is about: ``destroy a-half-0``."""
     numbers: int = 0
+    tells_numbers: bool = True
+    """Whether containers see them."""
 
     def add_part(self, root: str, profile: str, start: int, *, usable: bool = True) -> str:
         """Make a partition, by whomever; returns its name."""
@@ -78,24 +80,9 @@ class Board:
 
     def device(self, name: str) -> Device:
         if name in self.parts:
-            return self._partition(name, self.parts[name])
-        if name in self.modes:
-            return Device(
-                id=ident(name),
-                kind="toy",
-                usable=self.modes[name] == WHOLE,
-                slots=4,
-                profiles=PROFILES,
-                modes=(Mode(name=CUT, live=True), Mode(name=WHOLE, live=True)),
-                mode=self.modes[name],
-                nodes=(DeviceNode(path=f"/dev/{name}"),),
-            )
-        return Device(
-            id=ident(name),
-            kind="toy",
-            nodes=(DeviceNode(path=f"/dev/{name}"),),
-            sharing=frozenset({Enforcement.NONE, Enforcement.LIBRARY}),
-        )
+            part = self.parts[name]
+            return _partition(name, part.root, part.profile, part.start, part.number, part.usable)
+        return _cuttable(name, self.modes[name]) if name in self.modes else _plain(name)
 
     def potential(self) -> Iterator[Device]:
         """Everything that could be cut and is not."""
@@ -104,25 +91,51 @@ class Board:
                 for start in profile.starts:
                     name = partition_name(root, profile.slug, start)
                     if name not in self.parts:
-                        yield self._partition(name, Part(root, profile.name, start, 0))
-
-    def _partition(self, name: str, part: Part) -> Device:
-        profile = next(p for p in PROFILES if p.name == part.profile)
-        return Device(
-            id=ident(name),
-            kind="toy",
-            parent=ident(part.root),
-            placement=Placement(profile=part.profile, start=part.start, size=profile.size),
-            usable=part.usable,
-            nodes=(DeviceNode(path=f"/dev/{name}"),),
-            handle=str(part.number) if part.number else None,
-        )
+                        yield _partition(name, root, profile.name, start, 0, usable=True)
 
     def slots(self, name: str) -> set[int]:
         """Which slots of its root a partition has."""
         part = self.parts[name]
         size = next(p.size for p in PROFILES if p.name == part.profile)
         return set(range(part.start, part.start + size))
+
+
+@lru_cache
+def _plain(name: str) -> Device:
+    return Device(
+        id=ident(name),
+        kind="toy",
+        nodes=(DeviceNode(path=f"/dev/{name}"),),
+        sharing=frozenset({Enforcement.NONE, Enforcement.LIBRARY}),
+    )
+
+
+@lru_cache
+def _cuttable(name: str, mode: str) -> Device:
+    return Device(
+        id=ident(name),
+        kind="toy",
+        usable=mode == WHOLE,
+        slots=4,
+        profiles=PROFILES,
+        modes=(Mode(name=CUT, live=True), Mode(name=WHOLE, live=True)),
+        mode=mode,
+        nodes=(DeviceNode(path=f"/dev/{name}"),),
+    )
+
+
+@lru_cache
+def _partition(name: str, root: str, profile: str, start: int, number: int, usable: bool) -> Device:
+    size = next(p.size for p in PROFILES if p.name == profile)
+    return Device(
+        id=ident(name),
+        kind="toy",
+        parent=ident(root),
+        placement=Placement(profile=profile, start=start, size=size),
+        usable=usable,
+        nodes=(DeviceNode(path=f"/dev/{name}"),),
+        handle=str(number) if number else None,
+    )
 
 
 class MemoryHardware:
@@ -144,13 +157,16 @@ class MemoryHardware:
                 (
                     g.device.id,
                     ContainerEdits(
-                        env=FrozenMap({f"TOY_{g.device.id.name}": g.device.handle or "it"}),
+                        env=FrozenMap({"TOY": self._told(g.device)}),
                         nodes=g.device.nodes,
                     ),
                 )
                 for g in grant.granted
             )
         )
+
+    def _told(self, device: Device) -> str:
+        return (device.handle if self.board.tells_numbers else None) or device.id.name
 
     async def needs(self, vendor: str, grant: Grant) -> tuple[Setting, ...]:  # noqa: ARG002 - there is one
         await self._begin("needs")

@@ -1,5 +1,6 @@
 """A process that can end before any of its effects."""
 
+import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -27,16 +28,26 @@ class Process:
         self._before = before
         self.effects = 0
         self.dead = False
+        self.gone = asyncio.Event()
+        self.last: list[Callable[[], None]] = []
+        """What the kernel does when it ends."""
 
     def effect(self, name: str, do: Callable[[], T]) -> T:
         """Do what has an effect outside of the process."""
         self.alive()
         self._before(name)
         if self.effects == self._ends_before:
-            self.dead = True
+            self.end()
         self.alive()
         self.effects += 1
         return do()
+
+    def end(self) -> None:
+        """Be no more."""
+        self.dead = True
+        self.gone.set()
+        for do in self.last:
+            do()
 
     def alive(self) -> None:
         """Do nothing, if there is somebody to do it."""

@@ -1,14 +1,44 @@
-"""A file system in memory, that outlives processes, and its door for one of them."""
+"""File systems that outlive processes, and the doors of processes to them.
 
+One is in memory, one is a real directory; both end a process before any of its effects.
+"""
+
+import contextlib
 import errno
+import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import attrs
 
-from accelkit.agent.disk import Mark
+from accelkit.agent.disk import Disk, HostDisk, Mark
 from tests.agent.keeping.process import Process
+
+
+class Storage(Protocol):
+    """Files, by the paths that they have on a node."""
+
+    def door(self, process: Process) -> Disk:
+        """What *process* may do."""
+        ...
+
+    def path(self, path: Path) -> Path:
+        """Where *path* of the node is."""
+        ...
+
+    def contents(self) -> dict[str, bytes]:
+        """All files."""
+        ...
+
+    def folders(self) -> set[str]:
+        """All directories."""
+        ...
+
+    def add(self, path: str, content: bytes) -> None:
+        """Let a file be there, and what is above it."""
+        ...
 
 
 @attrs.define
@@ -18,29 +48,47 @@ class File:
 
 
 @attrs.define
-class Storage:
+class MemoryStorage:
     """Directories and files; locks are of processes, and of inodes."""
 
     files: dict[str, File] = attrs.Factory(dict)
-    directories: set[str] = attrs.Factory(set)
+    directories: set[str] = attrs.Factory(lambda: {"/", "/run", "/var", "/var/run"})
     locks: dict[int, Process] = attrs.Factory(dict)
     full: bool = False
     """Nothing can be written."""
     inodes: int = 0
 
+    def door(self, process: Process) -> "MemoryDisk":
+        return MemoryDisk(self, process)
+
+    def path(self, path: Path) -> Path:
+        return path
+
+    def contents(self) -> dict[str, bytes]:
+        return {path: file.content for path, file in self.files.items()}
+
+    def folders(self) -> set[str]:
+        return self.directories
+
     def add(self, path: str, content: bytes) -> None:
         self.inodes += 1
         self.files[path] = File(content, self.inodes)
+        self.directories.update(str(above) for above in Path(path).parents)
 
-    def contents(self) -> dict[str, bytes]:
-        """What outlives every process, by path."""
-        return {path: file.content for path, file in sorted(self.files.items())}
+    def wipe(self, directory: Path) -> None:
+        """Remove a directory and all below."""
+        above = f"{directory}/"
+        for path in [p for p in self.files if p.startswith(above)]:
+            del self.files[path]
+        self.directories = {
+            d for d in self.directories if not d.startswith(above) and d != str(directory)
+        }
 
 
 class MemoryDisk:
     """What one process may do to a storage; see ``accelkit.agent.disk.Disk``."""
 
-    def __init__(self, storage: Storage, process: Process) -> None:
+    def __init__(self, storage: MemoryStorage, process: Process) -> None:
         self._storage = storage
         self._process = process
         self._handles = 0
@@ -99,16 +147,7 @@ class MemoryDisk:
     def remove_tree(self, directory: Path) -> None:
         self._process.alive()
         if str(directory) in self._storage.directories:
-            self._process.effect(f"remove {directory.name}", lambda: self.wipe(directory))
-
-    def wipe(self, directory: Path) -> None:
-        """Remove a directory and all below."""
-        above = f"{directory}/"
-        for path in [p for p in self._storage.files if p.startswith(above)]:
-            del self._storage.files[path]
-        self._storage.directories = {
-            d for d in self._storage.directories if not d.startswith(above) and d != str(directory)
-        }
+            self._process.effect(f"remove {directory.name}", lambda: self._storage.wipe(directory))
 
     def lock(self, path: Path) -> int | None:
         self._check_directory(path)
@@ -148,3 +187,84 @@ class MemoryDisk:
 
 def _mark(file: File) -> Mark:
     return Mark(file.inode, 0, len(file.content))
+
+
+@attrs.define
+class RealStorage:
+    """A real directory that stands for the root of the node."""
+
+    root: Path
+
+    def door(self, process: Process) -> "RealDisk":
+        return RealDisk(process)
+
+    def path(self, path: Path) -> Path:
+        return self.root / path.relative_to("/")
+
+    def contents(self) -> dict[str, bytes]:
+        return {
+            f"/{path.relative_to(self.root)}": path.read_bytes()
+            for path in self.root.rglob("*")
+            if path.is_file()
+        }
+
+    def folders(self) -> set[str]:
+        return {f"/{p.relative_to(self.root)}" for p in self.root.rglob("*") if p.is_dir()}
+
+    def add(self, path: str, content: bytes) -> None:
+        there = self.path(Path(path))
+        there.parent.mkdir(parents=True, exist_ok=True)
+        there.write_bytes(content)
+
+
+class RealDisk(HostDisk):
+    """The door of the product, for a process that may end; its locks end with it."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._locks: set[int] = set()
+        process.last.append(self._close)
+
+    def write(self, path: Path, content: bytes, mode: int) -> None:
+        for part in (content[: len(content) // 2], content):
+            self._process.effect(f"write {path.name}", partial(super().write, path, part, mode))
+
+    def rename(self, old: Path, new: Path) -> None:
+        self._process.effect(f"rename {new.name}", partial(super().rename, old, new))
+
+    def remove(self, path: Path) -> None:
+        self._process.effect(f"remove {path.name}", partial(super().remove, path))
+
+    def make(self, directory: Path, mode: int) -> None:
+        self._process.effect(f"make {directory.name}", partial(super().make, directory, mode))
+
+    def remove_tree(self, directory: Path) -> None:
+        self._process.effect(f"remove {directory.name}", partial(super().remove_tree, directory))
+
+    def lock(self, path: Path) -> int | None:
+        handle = self._process.effect(f"lock {path.name}", partial(super().lock, path))
+        if handle is not None:
+            self._locks.add(handle)
+        return handle
+
+    def unlock(self, path: Path, handle: int, *, remove: bool) -> None:
+        if remove:
+            self._process.effect(f"remove {path.name}", lambda: path.unlink(missing_ok=True))
+        self._process.effect(
+            f"unlock {path.name}", partial(super().unlock, path, handle, remove=False)
+        )
+        self._locks.discard(handle)
+
+    def marks(self, directory: Path) -> Mapping[str, Mark]:
+        self._process.alive()
+        return super().marks(directory)
+
+    def read(self, path: Path) -> bytes | None:
+        self._process.alive()
+        return super().read(path)
+
+    def _close(self) -> None:
+        for handle in self._locks:
+            with contextlib.suppress(OSError):
+                os.close(handle)
+        self._locks.clear()

@@ -1,13 +1,13 @@
 """A node in memory: its files and hardware, and keepers that come and go."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import attrs
 
 from accelkit.agent.claim_files import ClaimFiles
-from accelkit.agent.disk import Disk
 from accelkit.agent.keeper import Keeper
 from accelkit.agent.ledger import Ledger
 from accelkit.core.allocation import Allocation, ClaimBody, ClaimConfig, ClaimRef, Piece, PodRef
@@ -18,7 +18,7 @@ from accelkit.core.values import Enforcement, FrozenMap, Health, Source
 from accelkit.core.view import Assignment, Verdict, View
 from tests.agent.keeping.board import VENDOR, Board, MemoryHardware, ident
 from tests.agent.keeping.process import Process
-from tests.agent.keeping.storage import MemoryDisk, Storage
+from tests.agent.keeping.storage import MemoryStorage, Storage
 from tests.agent.keeping.virtual import VirtualClock
 
 DRIVER = "toy.accelkit.dev"
@@ -31,16 +31,25 @@ def view_of(
     board: Board, made: Iterable[DeviceId] = (), offer: Offer = OFFER, **fields: object
 ) -> View:
     """What an agent sees of *board* that offers everything."""
-    devices, potential = tuple(board.devices()), tuple(board.potential())
-    view = View(
+    shown = _view(tuple(board.devices()), tuple(board.potential()), frozenset(made), offer)
+    return attrs.evolve(shown, **fields) if fields else shown  # type: ignore[arg-type]  # of a view
+
+
+@lru_cache
+def _view(
+    devices: tuple[Device, ...],
+    potential: tuple[Device, ...],
+    made: frozenset[DeviceId],
+    offer: Offer,
+) -> View:
+    return View(
         snapshot=Snapshot(devices=devices, answered=frozenset({VENDOR})),
         verdicts=FrozenMap((d.id, Verdict(health=Health.HEALTHY)) for d in devices),
         assignments=FrozenMap((d.id, Assignment(terms=offer)) for d in (*devices, *potential)),
         offers=(offer,),
         potential=potential,
-        made=frozenset(made),
+        made=made,
     )
-    return attrs.evolve(view, **fields)  # type: ignore[arg-type]  # fields of a view
 
 
 def allocation(
@@ -85,27 +94,17 @@ class World:
     """What outlives every agent."""
 
     board: Board = attrs.Factory(Board)
-    storage: Storage = attrs.Factory(Storage)
+    storage: Storage = attrs.Factory(MemoryStorage)
     clock: Clock = attrs.Factory(VirtualClock)
 
-    def __attrs_post_init__(self) -> None:
-        self.storage.directories.update({"/", "/run", "/var", "/var/run"})
-
-    def agent(
-        self,
-        process: Process | None = None,
-        disk: Callable[[Process], Disk] | None = None,
-        run: Path = RUN,
-        cdi: Path = CDI,
-    ) -> Agent:
+    def agent(self, process: Process | None = None) -> Agent:
         """A new agent; it has read nothing yet."""
         process = process or Process()
         hardware = MemoryHardware(self.board, process)
-        door = MemoryDisk(self.storage, process) if disk is None else disk(process)
+        disk = self.storage.door(process)
         told: list[tuple[str, str]] = []
         seconds: list[tuple[str, tuple[str, ...]]] = []
         made: list[Agent] = []
-        ledger = Ledger(run, BOOT, writer="1.0", clock=self.clock, disk=door)
 
         def tell(reason: str, text: str, **_: object) -> None:
             told.append((reason, text))
@@ -114,8 +113,8 @@ class World:
             made[0].changes += 1
 
         keeper = Keeper(
-            ledger=ledger,
-            files=ClaimFiles(cdi, disk=door),
+            ledger=Ledger(self.storage.path(RUN), BOOT, writer="1.0", clock=self.clock, disk=disk),
+            files=ClaimFiles(self.storage.path(CDI), disk=disk),
             hardware=hardware,
             view=lambda: made[0].view,
             clock=self.clock,
@@ -152,13 +151,18 @@ class World:
 
     def entry(self, uid: str) -> dict[str, object] | None:
         """A claim's entry as it is on disk."""
-        file = self.storage.files.get(f"{CLAIMS}/{uid}.json")
-        return None if file is None else json.loads(file.content)
+        return self._tree(f"{CLAIMS}/{uid}.json")
 
     def cdi(self, uid: str) -> dict[str, object] | None:
         """A claim's CDI document as it is on disk."""
-        file = self.storage.files.get(f"{CDI}/{DRIVER}-claim_{uid}.json")
-        return None if file is None else json.loads(file.content)
+        return self._tree(f"{CDI}/{DRIVER}-claim_{uid}.json")
+
+    def _tree(self, path: str) -> dict[str, object] | None:
+        content = self.storage.contents().get(path)
+        if content is None:
+            return None
+        tree: dict[str, object] = json.loads(content)
+        return tree
 
 
 def library(offer: Offer = OFFER) -> Offer:

@@ -1,0 +1,49 @@
+"""What claims hold, have made and left behind, as the record says."""
+
+from accelkit.agent.keeper_means import DRA
+from accelkit.agent.ledger import Ledger
+from accelkit.core.allocation import ClaimRef
+from accelkit.core.claims import EntryState
+from accelkit.core.model import DeviceId, Holder, Holding
+from accelkit.core.values import HolderKind
+
+
+def holdings_of(ledger: Ledger) -> tuple[Holding, ...]:
+    """What claims hold, whatever their state, of unreadable ones as far as it is known; sorted."""
+    held = {
+        (piece.device, piece.share, entry.claim)
+        for entry in ledger.entries.values()
+        for piece in entry.places
+    }
+    for unread in ledger.unread:
+        claim = ClaimRef(uid=unread.uid, namespace="", name="")
+        held |= {(device, None, claim) for device in unread.devices}
+    return tuple(
+        Holding(
+            device=device,
+            share=share,
+            through=DRA,
+            holder=Holder(
+                kind=HolderKind.CLAIM,
+                namespace=claim.namespace or None,
+                claim=claim.name or None,
+                uid=claim.uid,
+            ),
+        )
+        for device, share, claim in sorted(held, key=lambda h: (h[0], h[1] or "", h[2].uid))
+    )
+
+
+def made_by(ledger: Ledger) -> frozenset[DeviceId]:
+    """Partitions that were made for a claim, or are about to be."""
+    return frozenset(device for entry in ledger.entries.values() for device in entry.create)
+
+
+def stuck_in(ledger: Ledger) -> frozenset[DeviceId]:
+    """Devices of claims that could not be undone."""
+    return frozenset(
+        piece.device
+        for entry in ledger.entries.values()
+        if entry.state is EntryState.STUCK
+        for piece in entry.places
+    )
