@@ -67,7 +67,7 @@ async def admit(node: Node, plugins: Plugins, pod: Pod) -> None:
 async def start_all(node: Node, plugins: Plugins, pod: Pod) -> None:
     """Start the containers that are not running, if the pod still is to run."""
     for container in pod.containers:
-        wanted = pod.phase is Phase.RUNNING and not pod.deleted
+        wanted = pod.phase is Phase.RUNNING and not pod.deleted and not pod.by_worker
         if wanted and not container.init and not container.running:
             await start(node, plugins, pod, container)
 

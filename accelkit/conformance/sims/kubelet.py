@@ -1,7 +1,7 @@
-"""A simulated kubelet on real unix sockets, as far as device plugins can tell the difference.
+"""A simulated kubelet on real unix sockets, as far as plugins and drivers can tell the difference.
 
-What it imitates was seen on real nodes of Kubernetes 1.34 to 1.37. Not here: containers, the
-API server, the scheduler (a pod that is admitted has been scheduled already) and DRA.
+What it imitates was seen on real nodes of Kubernetes 1.34 to 1.37. With a cluster it runs the pods
+that an API server has for its node, too. Not here: containers, the API server, the scheduler.
 """
 
 import asyncio
@@ -19,12 +19,13 @@ from accelkit.backends.wire.status import StatusError
 from accelkit.conformance.sims import admission, events
 from accelkit.conformance.sims.choosing import Policy
 from accelkit.conformance.sims.devices import Devices, quantity
+from accelkit.conformance.sims.dra.side import Cluster, DraSide
 from accelkit.conformance.sims.plugins import API_VERSION, Plugins, unknown
-from accelkit.conformance.sims.podresources import pod_resources
+from accelkit.conformance.sims.podresources import nothing, pod_resources
 from accelkit.conformance.sims.pods import Container, Phase, Pod, Pods
 from accelkit.conformance.sims.tasks import cancel
 from accelkit.conformance.sims.timing import Timing
-from accelkit.conformance.sims.watcher import Watcher
+from accelkit.conformance.sims.watcher import DevicePlugins, Handler as OfType, Watcher
 
 
 class KubeletSim:
@@ -39,6 +40,7 @@ class KubeletSim:
         policy: The Topology Manager's policy.
         numa_nodes: The NUMA nodes of the host.
         seed: Decides what a kubelet leaves to chance.
+        cluster: With it pods come from an API server, and DRA drivers are served.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class KubeletSim:
         policy: Policy = Policy.NONE,
         numa_nodes: tuple[int, ...] = (0,),
         seed: int = 0,
+        cluster: Cluster | None = None,
     ) -> None:
         self.plugins_dir = root / "device-plugins"
         self.registry_dir = root / "plugins_registry"
@@ -74,6 +77,7 @@ class KubeletSim:
             numa_nodes=numa_nodes,
         )
         self._plugins = Plugins(self._node.devices, self._journal, timing)
+        self._dra = DraSide(cluster, minor, self._node, timing, rng) if cluster else None
         self._sync = asyncio.Lock()  # one sync loop: a slow answer holds up every other pod
         self._servers: list[Server] = []
         self._tasks: list[asyncio.Task[None]] = []
@@ -82,6 +86,12 @@ class KubeletSim:
     def log(self) -> list[events.Event]:
         """Everything that happened, oldest first."""
         return self._journal.events
+
+    @property
+    def dra(self) -> DraSide:
+        """Pods of the API server, claims and DRA drivers; there is one with a cluster only."""
+        assert self._dra is not None
+        return self._dra
 
     @property
     def pods(self) -> Mapping[str, Pod]:
@@ -132,12 +142,15 @@ class KubeletSim:
         self._plugins = Plugins(self._node.devices, self._journal, self._timing)
         self._servers = [
             await bind(self.socket, [services.unary(services.REGISTER, self._register)]),
-            await bind(self.resources_socket, pod_resources(self._node.devices, self._node.pods)),
+            await bind(self.resources_socket, self._pod_resources()),
         ]
         self._journal.note(events.Started())
+        handlers: dict[str, OfType] = {"DevicePlugin": DevicePlugins(self._plugins)}
+        if self._dra is not None:
+            handlers["DRAPlugin"] = self._dra.open(self._plugins, self._sync)
         watcher = Watcher(
             self.registry_dir,
-            self._plugins,
+            handlers,
             self._journal,
             self._timing,
             undoes=self._node.devices.per_socket,
@@ -155,6 +168,8 @@ class KubeletSim:
         """
         tasks, self._tasks = self._tasks, []
         await cancel(*tasks)
+        if self._dra is not None:
+            await self._dra.close()
         await self._plugins.close()
         for server in self._servers:
             await server.close(grace_s=0, keep_path=True)
@@ -166,6 +181,12 @@ class KubeletSim:
         """Kill, and start again a little later; returns when the new sockets are there."""
         await self.kill()
         await asyncio.sleep(self._timing.down_s)
+        await self.start()
+
+    async def reboot(self) -> None:
+        """Restart the node: containers and CDI files are gone, what is on disk is not."""
+        await self.kill()
+        self.dra.reboot()
         await self.start()
 
     async def __aenter__(self) -> Self:
@@ -196,6 +217,10 @@ class KubeletSim:
             raise
         return dp.Empty()
 
+    def _pod_resources(self) -> tuple[services.Handler, ...]:
+        dynamic = nothing if self._dra is None else self._dra.dynamic
+        return pod_resources(self._node.devices, self._node.pods, dynamic)
+
     async def _tick(self) -> None:
         while True:
             for resource, amounts in self.amounts().items():
@@ -203,6 +228,8 @@ class KubeletSim:
                 if self.status.get(resource) != written:
                     self.status[resource] = written
                     self._journal.note(events.StatusChanged(resource, *written))
+                    if self._dra is not None:
+                        self._dra.write_node(self.status)
             await asyncio.sleep(self._timing.tick_s)
 
     async def _admit_again(self) -> None:

@@ -1,7 +1,7 @@
 """A simulated kubelet's pod resources service. Not here: who got what and why."""
 
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TypeVar
 
 import grpc
@@ -42,7 +42,15 @@ class Bucket:
         return True
 
 
-def pod_resources(devices: Devices, pods: Pods) -> tuple[Handler, ...]:
+Dynamic = Callable[[Pod, str], Iterable[pr.DynamicResource]]
+"""What a container of a pod has by claims."""
+
+
+def nothing(_pod: Pod, _container: str) -> Iterable[pr.DynamicResource]:
+    return ()
+
+
+def pod_resources(devices: Devices, pods: Pods, dynamic: Dynamic = nothing) -> tuple[Handler, ...]:
     """Answer List, GetAllocatableResources and Get, each as it stands when it is asked."""
     bucket = Bucket()
 
@@ -55,7 +63,9 @@ def pod_resources(devices: Devices, pods: Pods) -> tuple[Handler, ...]:
         return run
 
     def everything(_: pr.ListPodResourcesRequest) -> pr.ListPodResourcesResponse:
-        return pr.ListPodResourcesResponse(pod_resources=[_pod(pod) for pod in pods.active()])
+        return pr.ListPodResourcesResponse(
+            pod_resources=[_pod(pod, dynamic) for pod in pods.active()]
+        )
 
     def allocatable(_: pr.AllocatableResourcesRequest) -> pr.AllocatableResourcesResponse:
         entries = [
@@ -70,7 +80,7 @@ def pod_resources(devices: Devices, pods: Pods) -> tuple[Handler, ...]:
         asked = (request.pod_name, request.pod_namespace)
         for pod in pods.active():
             if (pod.name, pod.namespace) == asked:
-                return pr.GetPodResourcesResponse(pod_resources=_pod(pod))
+                return pr.GetPodResourcesResponse(pod_resources=_pod(pod, dynamic))
         raise unknown(f"pod {asked[0]} in namespace {asked[1]} not found")
 
     return (
@@ -80,19 +90,25 @@ def pod_resources(devices: Devices, pods: Pods) -> tuple[Handler, ...]:
     )
 
 
-def _pod(pod: Pod) -> pr.PodResources:
-    containers = [_container(container) for container in pod.containers if not container.init]
+def _pod(pod: Pod, dynamic: Dynamic) -> pr.PodResources:
+    containers = [
+        _container(container, dynamic(pod, container.name))
+        for container in pod.containers
+        if not container.init
+    ]
     return pr.PodResources(name=pod.name, namespace=pod.namespace, containers=containers)
 
 
-def _container(container: Container) -> pr.ContainerResources:
+def _container(
+    container: Container, dynamic: Iterable[pr.DynamicResource]
+) -> pr.ContainerResources:
     entries = [
         entry
         for resource, held in container.held.items()
         for device in held.devices
         for entry in _entries(resource, device)
     ]
-    return pr.ContainerResources(name=container.name, devices=entries)
+    return pr.ContainerResources(name=container.name, devices=entries, dynamic_resources=dynamic)
 
 
 def _entries(resource: str, device: ListedDevice) -> Iterator[pr.ContainerDevices]:

@@ -55,6 +55,8 @@ class Pod:
     message: str = ""
     deleted: bool = False
     """By force: its devices are free, whatever still runs or is under way for it."""
+    by_worker: bool = False
+    """Of an API server: who prepares its claims starts its containers, too."""
 
     def container(self, name: str) -> Container:
         return next(container for container in self.containers if container.name == name)

@@ -28,6 +28,24 @@ class Timing:
     info_s: float = 1.0
     notify_s: float = 5.0
     pre_start_s: float = 30.0
+    prepare_s: float = 45.0
+    """For a call of a DRA driver."""
+    prepare_again_s: float = 60.0
+    """Until a pod whose claims were not prepared is looked at again; up to half as much more."""
+    unprepare_again_s: float = 10.0
+    """Until claims that could not be given back are given back again; up to half as much more."""
+    reconcile_s: float = 60.0
+    """Between two looks for claims whose pods are gone."""
+    create_again_s: float = 10.0
+    """Until a container that could not be made is made again."""
+    health_again_s: float = 5.0
+    """Until a health stream that ended is opened again."""
+    wipe_s: float = 0.2
+    """From the first registration of a DRA driver after a start to the removal of all slices."""
+    wipe_anyway_s: float = 0.6
+    """The same from the start, if no driver registers."""
+    gone_s: float = 30.0
+    """From the loss of a driver's last instance to the removal of its slices."""
 
     def scaled(self, factor: float) -> "Timing":
         """Make everything *factor* times as long."""

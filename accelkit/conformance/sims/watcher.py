@@ -4,7 +4,9 @@ import asyncio
 import contextlib
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 
 import grpc.aio
 
@@ -21,6 +23,54 @@ _Identity = tuple[int, int]
 _PREFIX = "RegisterPlugin error -- "
 
 
+class Handler(Protocol):
+    """What is done about plugins of one type."""
+
+    def check(self, path: Path, info: reg.PluginInfo, /) -> str:
+        """What is wrong with what the plugin at *path* says of itself; empty: nothing."""
+        ...
+
+    async def connect(self, info: reg.PluginInfo, endpoint: Path) -> None:
+        """Let the plugin serve.
+
+        Raises:
+            StatusError: As a kubelet refuses.
+        """
+        ...
+
+    async def disconnect(self, name: str, endpoint: str) -> None:
+        """Take that back."""
+        ...
+
+
+class DevicePlugins:
+    """Plugins of type DevicePlugin.
+
+    Args:
+        plugins: What connects.
+    """
+
+    def __init__(self, plugins: Plugins) -> None:
+        self._plugins = plugins
+
+    def check(self, _path: Path, info: reg.PluginInfo) -> str:
+        text = ""
+        if API_VERSION not in info.supported_versions:
+            listed = " ".join(info.supported_versions)
+            text = (
+                f"manager version, {API_VERSION}, is not among plugin supported versions [{listed}]"
+            )
+        elif not is_extended(info.name):
+            text = f"invalid name of device plugin socket: {invalid_name(info.name)}"
+        return f"plugin validation failed with err: {text}" if text else ""
+
+    async def connect(self, info: reg.PluginInfo, endpoint: Path) -> None:
+        await self._plugins.connect(info.name, endpoint, by="watcher")
+
+    async def disconnect(self, name: str, endpoint: str) -> None:
+        await self._plugins.disconnect(name, endpoint)
+
+
 class Watcher:
     """Looks for sockets, registers those that are new, and lets go of those that are gone.
 
@@ -28,7 +78,7 @@ class Watcher:
 
     Args:
         directory: plugins_registry.
-        plugins: What connects.
+        handlers: What is done about plugins, by their type.
         journal: Gets the events.
         timing: How long things take.
         undoes: Whether a registration that failed after GetInfo was found valid, or that the
@@ -39,19 +89,19 @@ class Watcher:
     def __init__(
         self,
         directory: Path,
-        plugins: Plugins,
+        handlers: Mapping[str, Handler],
         journal: Journal,
         timing: Timing,
         *,
         undoes: bool,
     ) -> None:
         self._directory = directory
-        self._plugins = plugins
+        self._handlers = handlers
         self._journal = journal
         self._timing = timing
         self._undoes = undoes
         self._seen: dict[Path, _Identity] = {}
-        self._connected: dict[Path, tuple[str, str]] = {}
+        self._connected: dict[Path, tuple[Handler, str, str]] = {}
         self._tasks: dict[Path, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
@@ -75,8 +125,7 @@ class Watcher:
     async def _lost(self, path: Path) -> None:
         del self._seen[path]
         await cancel(self._tasks.pop(path))
-        if connected := self._connected.pop(path, None):
-            await self._plugins.disconnect(*connected)
+        await self._disconnect(path)
 
     async def _register(self, path: Path) -> None:
         delay_s = self._timing.retry_s
@@ -100,7 +149,7 @@ class Watcher:
                 text = f"failed to get plugin info using RPC GetInfo: {said(error)}"
                 self._refused("", path, text)
                 return False
-            problem = _invalid(path, info)
+            problem = self._invalid(path, info)
             valid = not problem
             if valid:
                 problem = await self._connect(path, info)
@@ -109,19 +158,31 @@ class Watcher:
             told = await self._notify(channel, path, problem)
         if told and not problem:
             return True
-        if self._undoes and path in self._connected:
-            await self._plugins.disconnect(*self._connected.pop(path))
+        if self._undoes:
+            await self._disconnect(path)
         return valid and not self._undoes
+
+    def _invalid(self, path: Path, info: reg.PluginInfo) -> str:
+        handler = self._handlers.get(info.type)
+        if handler is None:
+            return f"no handler registered for plugin type: {info.type} at socket {path}"
+        return handler.check(path, info)
 
     async def _connect(self, path: Path, info: reg.PluginInfo) -> str:
         """Connect as GetInfo says; return what was wrong, or nothing."""
-        endpoint = info.endpoint or str(path)
+        handler, endpoint = self._handlers[info.type], info.endpoint or str(path)
         try:
-            await self._plugins.connect(info.name, Path(endpoint), by="watcher")
+            await handler.connect(info, Path(endpoint))
         except StatusError as error:
             return f"plugin registration failed with err: {error.text}"
-        self._connected[path] = (info.name, endpoint)
+        self._connected[path] = (handler, info.name, endpoint)
         return ""
+
+    async def _disconnect(self, path: Path) -> None:
+        """Take the registration of *path* back, if there is one."""
+        if connected := self._connected.pop(path, None):
+            handler, name, endpoint = connected
+            await handler.disconnect(name, endpoint)
 
     async def _notify(self, channel: grpc.aio.Channel, path: Path, problem: str) -> bool:
         text = f"{_PREFIX}{problem}" if problem else ""
@@ -148,16 +209,3 @@ def sockets(directory: Path) -> dict[Path, _Identity]:
                 if stat.S_ISSOCK(status.st_mode):
                     found[path] = status.st_ino, status.st_ctime_ns
     return found
-
-
-def _invalid(path: Path, info: reg.PluginInfo) -> str:
-    if info.type != "DevicePlugin":
-        return f"no handler registered for plugin type: {info.type} at socket {path}"
-    if API_VERSION not in info.supported_versions:
-        listed = " ".join(info.supported_versions)
-        text = f"manager version, {API_VERSION}, is not among plugin supported versions [{listed}]"
-        return f"plugin validation failed with err: {text}"
-    if not is_extended(info.name):
-        text = f"invalid name of device plugin socket: {invalid_name(info.name)}"
-        return f"plugin validation failed with err: {text}"
-    return ""
