@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from accelkit.conformance.sims.api import patches
 from accelkit.conformance.sims.api.access import ADMIN
 from accelkit.conformance.sims.api.bodies import WriteOptions, decode
-from accelkit.conformance.sims.api.documents import parse, write
+from accelkit.conformance.sims.api.documents import write
 from accelkit.conformance.sims.api.event_forms import shown, stored
 from accelkit.conformance.sims.api.kinds import NAMESPACES, Kind
 from accelkit.conformance.sims.api.objects import Objects, Place, Removal
@@ -39,6 +39,15 @@ class Direct:
         kind = self._kind(resource)
         found = self._objects.get(Place(kind=kind, namespace=namespace, name=name))
         return _plain(kind, found)
+
+    def raw(self, resource: Resource, name: str, namespace: str = "") -> Json:
+        """An object as it is stored: the parameters of a claim with every space."""
+        kind = self._kind(resource)
+        return self._objects.get(Place(kind=kind, namespace=namespace, name=name))
+
+    def raws(self, resource: Resource) -> list[Json]:
+        """All objects of a kind as they are stored."""
+        return [*self.store.items(self._kind(resource))]
 
     def has(self, resource: Resource, name: str, namespace: str = "") -> bool:
         return self.store.get(self._kind(resource), namespace, name) is not None
@@ -89,8 +98,18 @@ class Direct:
         )
 
     def _decoded(self, kind: Kind, item: Json) -> dict[str, object]:
-        tree = stored(kind, parse(write(dict(item)).decode()).tree)
-        return decode(tree, kind, self._objects.dialect, "Strict").item
+        return decode(stored(kind, _copied(item)), kind, self._objects.dialect, "Strict").item
+
+
+def _copied(item: object) -> object:
+    """JSON that shares nothing with *item*; raw parts stay as they are."""
+    match item:
+        case Mapping():
+            return {str(key): _copied(value) for key, value in item.items()}
+        case list() | tuple():
+            return [_copied(value) for value in item]
+        case _:
+            return item
 
 
 def _plain(kind: Kind, item: Mapping[str, object]) -> Json:

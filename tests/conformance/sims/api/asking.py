@@ -58,6 +58,19 @@ class Server:
             )
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
 
+    def ask(
+        self, method: str, path: str, body: object = None, kind: str = JSON
+    ) -> tuple[int, Document]:
+        """One request: its status and what was answered."""
+        connection = self.connect()
+        try:
+            sent = _written(body, {})
+            connection.request(method, path, sent and sent.encode(), {"Content-Type": kind})
+            answer = connection.getresponse()
+            return answer.status, _read(answer.read().decode())
+        finally:
+            connection.close()
+
     def probe(self, probe: Probe) -> list[Document]:
         """What comes of the steps of *probe*."""
         connection = self.connect()

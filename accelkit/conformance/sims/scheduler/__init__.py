@@ -1,0 +1,1 @@
+"""A simulated scheduler of devices. Not here: what is checked with it."""
