@@ -3,7 +3,6 @@
 Not here: how one driver is served, and what is in its pool.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,13 +11,8 @@ from accelkit.backends.dra.document import Document
 from accelkit.backends.dra.listing import BACKEND
 from accelkit.backends.dra.node_settings import Patience, Settings
 from accelkit.core.backend import NodePort
-from accelkit.core.limits import is_dns_subdomain
 from accelkit.core.policy import DraPolicy, Policy
 from accelkit.core.view import View
-
-DRIVER_LIMIT = 63
-"""Bytes of a driver's name. Source: resource.k8s.io/v1 types.go, DriverNameMaxLength."""
-_OURS = ".accelkit.dev"
 
 
 class DraBackend:
@@ -65,27 +59,3 @@ def create(policy: Policy, patience: Patience = Patience()) -> DraBackend:  # no
         patience=patience,
     )
     return DraBackend(told, settings)
-
-
-def check(policy: Policy) -> tuple[tuple[str, str], ...]:
-    """What of *policy* cannot be served, as (path, text)."""
-    return tuple(_problems(policy))
-
-
-def _problems(policy: Policy) -> Iterator[tuple[str, str]]:
-    from accelkit.core.serde.keys import child  # noqa: PLC0415 - loads cattrs
-
-    owners: dict[str, str] = {}
-    for vendor, name in policy.backends.dra.drivers.items():
-        path = child("$.backends.dra.drivers", vendor)
-        if not is_dns_subdomain(name, DRIVER_LIMIT) or not name[0].isalpha():
-            wanted = f"a DNS subdomain of at most {DRIVER_LIMIT} bytes that begins with a letter"
-            yield path, f"expected {wanted}, found {name!r}"
-        elif name in owners:
-            yield path, f"{name} is the driver of {owners[name]} already"
-        elif name.endswith(_OURS) and name != f"{vendor}{_OURS}":
-            yield path, f"{name} is the driver of {name.removesuffix(_OURS)} already"
-        owners.setdefault(name, vendor)
-    for number, offer in enumerate(policy.offers):
-        if offer.through == BACKEND and policy.kube.config == "none":
-            yield f"{child('$.offers', number)}.through", "needs an API server: set kube.config"
