@@ -18,7 +18,7 @@ from tests.backends.kube.behaviour import Behaviour
 from tests.backends.kube.clients import Clients
 from tests.node.cluster import Cluster
 from tests.node.objects import Document
-from tests.node.processes import wait_for
+from tests.node.processes import alive, wait_for
 
 API_SERVER = "kube-apiserver"
 ACCOUNT = "kube-tester"
@@ -45,22 +45,30 @@ class RealServer:
         return found
 
     async def stop(self) -> None:
-        await asyncio.to_thread(self._cluster.processes.stop, API_SERVER)
+        # It would take a minute to end in peace.
+        await asyncio.to_thread(self._cluster.processes.stop, API_SERVER, patience=1)
 
     async def start(self) -> None:
-        await asyncio.to_thread(self._restart)
+        await asyncio.to_thread(self._start)
 
     def expire(self) -> None:
         """Let etcd compact its history, and the API server lose what it remembers of that."""
         key = base64.b64encode(b"/nothing-of-kubernetes").decode()
         newest = self._etcd("put", key=key, value="")["header"]["revision"]
         self._etcd("compaction", revision=newest, physical=True)
-        self._restart(signal.SIGKILL)
+        self._cluster.processes.stop(API_SERVER, signal.SIGKILL)
+        self._start()
 
-    def _restart(self, number: signal.Signals = signal.SIGTERM) -> None:
-        self._cluster.processes.stop(API_SERVER, number)
+    def _start(self) -> None:
         self._cluster.restart(API_SERVER)
-        wait_for(API_SERVER, lambda: self._cluster.kubectl("get", "--raw", "/readyz"))
+        wait_for(API_SERVER, self._ready)
+
+    def _ready(self) -> str:
+        pid, _ = self._cluster.processes.started()[API_SERVER]
+        if not alive(pid):
+            # While it was away, some connection may have been given its port.
+            self._cluster.restart(API_SERVER)
+        return self._cluster.kubectl("get", "--raw", "/readyz")
 
     def _etcd(self, verb: str, **words: object) -> Document:
         _, argv = self._cluster.processes.started()[API_SERVER]
