@@ -26,25 +26,29 @@ def offer(**terms: object) -> Document:
 
 
 class NodeAgent:
-    """One process ``accelkit agent`` on the node."""
+    """One process ``accelkit agent`` on the node.
 
-    def __init__(self, cluster: Cluster, name: str, policy: Document, host: Path) -> None:
+    Args:
+        program: The words before its flags; None: those of the agent.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        name: str,
+        policy: Document,
+        host: Path,
+        program: Sequence[str] | None = None,
+    ) -> None:
         self.log = cluster.root / f"{name}.log"
         self.run = Path(policy["paths"]["run"])
         self._cluster = cluster
         self._kubelet = KubeletLog(cluster)
         file = cluster.root / f"{name}.json"
         file.write_text(json.dumps(policy))
-        self._process = cluster.run_in_namespace(
-            [
-                str(Path(sys.executable).with_name("accelkit")),
-                "agent",
-                f"--policy={file}",
-                f"--node={cluster.name}",
-                f"--host={host}",
-            ],
-            log=name,
-        )
+        accelkit = (str(Path(sys.executable).with_name("accelkit")), "agent")
+        flags = (f"--policy={file}", f"--node={cluster.name}", f"--host={host}")
+        self._process = cluster.run_in_namespace([*(program or accelkit), *flags], log=name)
 
     @property
     def runs(self) -> bool:
@@ -120,6 +124,8 @@ class Agents:
         run: str = "run",
         vendors: Sequence[Mapping[str, object]] = (),
         dra: Mapping[str, object] | None = None,
+        program: Sequence[str] | None = None,
+        more: Mapping[str, object] | None = None,
     ) -> NodeAgent:
         """Start an agent; it is not ready yet.
 
@@ -130,6 +136,8 @@ class Agents:
             run: Which run directory; agents with the same one know of each other.
             vendors: As in a policy.
             dra: Of backends, as in a policy; None: the API server is not used.
+            program: What runs in place of the agent, see `NodeAgent`.
+            more: Further keys of the policy.
         """
         policy = {
             "apiVersion": "accelkit.dev/v1",
@@ -142,10 +150,11 @@ class Agents:
             "kube": {"config": "none" if dra is None else str(self._cluster.kubeconfig)},
             "vendors": list(vendors),
             "offers": list(offers) or [offer()],
+            **(more or {}),
         }
         before = len(list(self._cluster.root.glob("agent-*.json")))
         name = f"agent-{before}"  # none that an agent of another test has: logs are appended to
-        agent = NodeAgent(self._cluster, name, policy, host)
+        agent = NodeAgent(self._cluster, name, policy, host, program)
         self._started.append(agent)
         return agent
 

@@ -25,14 +25,34 @@ def device_class(cluster: Cluster, driver: str = DRIVER, name: str = CLASS) -> N
     )
 
 
-def request(name: str = "gpu", count: int = 1, **fields: object) -> Document:
-    """A request for so many devices of the class."""
+def request(
+    name: str = "gpu", count: int = 1, *, profile: str = "", where: str = "", **fields: object
+) -> Document:
+    """A request for so many devices of the class.
+
+    Args:
+        name: Of the request.
+        count: How many.
+        profile: That they must have; ``whole`` for whole GPUs.
+        where: An expression in CEL that must be true of each.
+        fields: Further ones of the request.
+    """
+    if profile:
+        where = f'device.attributes["{DRIVER}"].profile == "{profile}"'
+    if where:
+        fields["selectors"] = [{"cel": {"expression": where}}]
     return {"name": name, "exactly": {"deviceClassName": CLASS, "count": count, **fields}}
 
 
-def config(parameters: Mapping[str, object], driver: str = DRIVER) -> Document:
-    """A block of configuration for all requests."""
-    return {"opaque": {"driver": driver, "parameters": dict(parameters)}}
+def config(parameters: Mapping[str, object], driver: str = DRIVER, *requests: str) -> Document:
+    """A block of configuration for all requests, or for those that are named."""
+    block: Document = {"opaque": {"driver": driver, "parameters": dict(parameters)}}
+    return {**block, "requests": list(requests)} if requests else block
+
+
+def claim_config(**keys: object) -> Mapping[str, object]:
+    """What an agent reads from a block."""
+    return {"apiVersion": "accelkit.dev/v1", "kind": "ClaimConfig", **keys}
 
 
 def claim(
@@ -41,15 +61,26 @@ def claim(
     *requests: Document,
     configs: Sequence[Document] = (),
     namespace: str = "default",
+    kind: str = "ResourceClaim",
+    constraints: Sequence[Document] = (),
 ) -> None:
-    """Make a claim that pods name; without a request, one for a device."""
-    devices = {"requests": list(requests) or [request()], "config": list(configs)}
+    """Make a claim that pods name; without a request, one for a device.
+
+    Args:
+        kind: ResourceClaimTemplate for one from which each pod gets a claim of its own.
+    """
+    devices = {
+        "requests": list(requests) or [request()],
+        "config": list(configs),
+        "constraints": list(constraints),
+    }
+    spec: Document = {"devices": devices}
     cluster.apply(
         {
             "apiVersion": "resource.k8s.io/v1",
-            "kind": "ResourceClaim",
+            "kind": kind,
             "metadata": {"name": name, "namespace": namespace},
-            "spec": {"devices": devices},
+            "spec": spec if kind == "ResourceClaim" else {"spec": spec},
         }
     )
 
@@ -63,11 +94,42 @@ def claiming(name: str, *claims: str, restart: str = "Never", grace_s: int = 1) 
     return made
 
 
+def from_template(made: Document) -> Document:
+    """*made*, a pod that names claims, with claims of its own from templates of these names."""
+    for one in made["spec"]["resourceClaims"]:
+        one["resourceClaimTemplateName"] = one.pop("resourceClaimName")
+    return made
+
+
+def in_containers(made: Document, **claims: Sequence[str]) -> Document:
+    """*made*, a pod, with one container for each of *claims*: a claim, or a request of one.
+
+    A request of a claim is named ``CLAIM/REQUEST``.
+    """
+    (first,) = made["spec"]["containers"]
+    made["spec"]["containers"] = [
+        {**first, "name": name, "resources": {"claims": [_reference(one) for one in several]}}
+        for name, several in claims.items()
+    ]
+    return made
+
+
+def _reference(text: str) -> Document:
+    name, _, only = text.partition("/")
+    return {"name": name, "request": only} if only else {"name": name}
+
+
+def results(cluster: Cluster, name: str, namespace: str = "default") -> list[Document]:
+    """What a claim got: device, request, share, amounts."""
+    path = f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}"
+    allocation = cluster.api(path).get("status", {}).get("allocation", {})
+    found: list[Document] = allocation.get("devices", {}).get("results", [])
+    return found
+
+
 def allocated(cluster: Cluster, name: str) -> list[str]:
     """Names of the devices that a claim got."""
-    found = cluster.api(f"/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/{name}")
-    results = found["status"].get("allocation", {}).get("devices", {}).get("results", [])
-    return [result["device"] for result in results]
+    return [result["device"] for result in results(cluster, name)]
 
 
 def uid(cluster: Cluster, name: str) -> str:

@@ -4,6 +4,8 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 
+from attrs import frozen
+
 from tests.node.cluster import Cluster
 from tests.node.objects import Document, pod
 from tests.node.processes import NodeError
@@ -60,6 +62,26 @@ def held(cluster: Cluster, name: str) -> dict[str, str]:
 def environment(cluster: Cluster, name: str) -> dict[str, str]:
     lines = cluster.exec_in_pod(name, "env").splitlines()
     return dict(line.partition("=")[::2] for line in lines)
+
+
+@frozen
+class Sight:
+    """What a container finds of devices."""
+
+    nodes: frozenset[str]
+    """Device nodes of GPUs and of their partitions: ``nvidia0``, ``nvidia-caps/nvidia-cap3``."""
+    environment: Mapping[str, str]
+
+
+def sight(cluster: Cluster, pod: str, name: str = "main", namespace: str = "default") -> Sight:
+    """What the container *name* of a pod finds."""
+    look = "cd /dev; for f in nvidia[0-9]* nvidia-caps/*; do test -e $f && echo $f; done; true"
+    argv = ("exec", f"--namespace={namespace}", pod, f"--container={name}", "--")
+    said = cluster.kubectl(*argv, "sh", "-c", f"{look}; echo; env")
+    nodes, _, rest = said.partition("\n\n") if not said.startswith("\n") else ("", "", said)
+    lines = rest.strip().splitlines()
+    found = dict(line.partition("=")[::2] for line in lines)
+    return Sight(frozenset(nodes.split()), found)
 
 
 def gpu_nodes(cluster: Cluster, name: str) -> set[int]:
