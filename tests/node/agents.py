@@ -125,7 +125,7 @@ class Agents:
         vendors: Sequence[Mapping[str, object]] = (),
         dra: Mapping[str, object] | None = None,
         program: Sequence[str] | None = None,
-        more: Mapping[str, object] | None = None,
+        **terms: object,
     ) -> NodeAgent:
         """Start an agent; it is not ready yet.
 
@@ -137,7 +137,7 @@ class Agents:
             vendors: As in a policy.
             dra: Of backends, as in a policy; None: the API server is not used.
             program: What runs in place of the agent, see `NodeAgent`.
-            more: Further keys of the policy.
+            terms: Further keys of the policy.
         """
         policy = {
             "apiVersion": "accelkit.dev/v1",
@@ -150,7 +150,7 @@ class Agents:
             "kube": {"config": "none" if dra is None else str(self._cluster.kubeconfig)},
             "vendors": list(vendors),
             "offers": list(offers) or [offer()],
-            **(more or {}),
+            **terms,
         }
         before = len(list(self._cluster.root.glob("agent-*.json")))
         name = f"agent-{before}"  # none that an agent of another test has: logs are appended to

@@ -34,7 +34,12 @@ def serving(
     device_class(cluster)
     agents = Agents(cluster)
     try:
-        agent = agents.start(gpus.folder, *(offers or (DRA,)), dra={}, more=terms)
+        agent = agents.start(
+            gpus.folder,
+            *(offers or (DRA,)),
+            dra={},
+            **terms,  # type: ignore[arg-type]  # none has the name of an argument
+        )
         wanted = set(gpus.whole if listed is None else listed)
         cluster.wait_for("slices", lambda: published(cluster) >= wanted)
         yield agent
