@@ -3,7 +3,8 @@
 from importlib import import_module
 
 _MODULES = {
-    "allocation": "ContainerEdits Edits Finding Grant Granted Hook Mount Sample Setting",
+    "allocation": "ContainerEdits Edits Finding Grant Granted Hook Mount Sample Setting "
+    "equal_share",
     "errors": "AccelkitError AccessDenied ConfigError ConfigRefused DriverNotReady IllegalSet "
     "LibraryMissing MissingParts ModeBusy ModelError NeedsReset NotThere PartitionError "
     "PartitionInUse PlaceOccupied SourceError SourceTimeout StartOver UnsatisfiableLayout",

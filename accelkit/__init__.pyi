@@ -8,6 +8,7 @@ from accelkit.core.allocation import (
     Mount as Mount,
     Sample as Sample,
     Setting as Setting,
+    equal_share as equal_share,
 )
 from accelkit.core.errors import (
     AccelkitError as AccelkitError,

@@ -14,6 +14,7 @@ import attrs
 
 from accelkit.agent.memory import write_whole
 from accelkit.agent.problems import AGENT, Problems
+from accelkit.core.allocation import equal_share
 from accelkit.core.model import Condition, Device, DeviceId, Snapshot
 from accelkit.core.policy import Divide, Sharing
 from accelkit.core.values import Enforcement, Severity
@@ -127,14 +128,12 @@ def _shared(view: View) -> Iterator[tuple[Device, Sharing]]:
 
 def _desired(device: Device, sharing: Sharing) -> bytes:
     equal = sharing.divide is Divide.EQUAL
-    total = device.capacity.get("memory")
-    part = None if total is None else total // sharing.shares // sharing.unit * sharing.unit
     wanted = {
         "format": FORMAT,
         "device": str(device.id),
         "uuid": device.handle,
         "shares": sharing.shares,
-        "memory": part if equal else None,
+        "memory": equal_share(device.capacity, sharing).get("memory"),
         "threads": 100 // sharing.shares if equal else None,
     }
     return json.dumps(wanted).encode() + b"\n"

@@ -6,7 +6,7 @@ from enum import StrEnum
 import attrs
 
 from accelkit.core.model import Device, DeviceId, DeviceNode, sorted_nodes
-from accelkit.core.policy import Sharing, Timeslice
+from accelkit.core.policy import Divide, Sharing, Timeslice
 from accelkit.core.values import Enforcement, FrozenMap, Source, freeze
 
 OWN_MOUNT_OPTIONS = ("ro", "nosuid", "nodev", "bind")
@@ -244,6 +244,19 @@ def merged(one: ContainerEdits, other: ContainerEdits) -> ContainerEdits:
         gids=tuple(sorted({*one.gids, *other.gids})),
         joined=FrozenMap({**one.joined, **other.joined}),
     )
+
+
+def equal_share(capacity: Mapping[str, int], sharing: Sharing) -> FrozenMap[str, int]:
+    """What each of several equal users gets of *capacity*; empty where nothing is divided.
+
+    Memory comes in whole units of *sharing*, or as it is where that is less than one.
+    """
+    if sharing.divide is not Divide.EQUAL or sharing.shares == 1:
+        return FrozenMap()
+    parts = {name: total // sharing.shares for name, total in capacity.items()}
+    if "memory" in parts:
+        parts["memory"] = parts["memory"] // sharing.unit * sharing.unit or parts["memory"]
+    return FrozenMap(parts)
 
 
 def join_edits(edits: Edits, order: Iterable[DeviceId]) -> ContainerEdits:

@@ -6,17 +6,14 @@ import attrs
 
 from accelkit.core.policy import Isolation, Page, Policy
 from accelkit.core.serde.keys import child, key_of
+from accelkit.core.values import Enforcement
 
 TEXT = "not available in this version"
 
 NOT_YET: Mapping[str, frozenset[object]] = {
     "vendors[].isolation": frozenset({Isolation.THREAD}),
     "read.telemetry": frozenset(),
-    "offers[].sharing.divide": frozenset(),
-    "offers[].sharing.enforce": frozenset(),
-    "offers[].sharing.unit": frozenset(),
-    "offers[].sharing.timeslice": frozenset(),
-    "offers[].sharing.claims_may_ask": frozenset(),
+    "offers[].sharing.enforce": frozenset({Enforcement.LIBRARY, Enforcement.MPS}),
     "health.recover_after": frozenset(),
     "health.flap": frozenset(),
     "http.page": frozenset({Page.NONE}),

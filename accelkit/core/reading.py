@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import attrs
 
-from accelkit.core.allocation import ContainerEdits, Edits, Grant, Granted
+from accelkit.core.allocation import ContainerEdits, Edits, Grant, Granted, equal_share
 from accelkit.core.answers import (
     check_edits,
     checked,
@@ -45,7 +45,7 @@ from accelkit.core.model import (
     contradictions,
 )
 from accelkit.core.pci import cpu_nodes
-from accelkit.core.policy import Divide, Offer
+from accelkit.core.policy import Offer
 from accelkit.core.values import (
     PCIE_KINDS,
     FrozenMap,
@@ -191,14 +191,11 @@ def device_edits(vendor: Vendor, host: Host, device: Device, terms: Offer) -> Co
         SourceError: Could not be known now.
         PluginError: The vendor answered what it must not.
     """
-    sharing = terms.sharing
-    amounts = {}
-    if sharing.divide is Divide.EQUAL and sharing.shares > 1:
-        amounts = {name: total // sharing.shares for name, total in device.capacity.items()}
+    amounts = equal_share(device.capacity, terms.sharing)
     grant = Grant(
         owner=terms.name,
-        granted=(Granted(device=device, amounts=FrozenMap(amounts)),),
-        sharing=sharing,
+        granted=(Granted(device=device, amounts=amounts),),
+        sharing=terms.sharing,
     )
     return grant_edits(vendor, host, grant).each[device.id]
 

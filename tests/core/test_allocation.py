@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given, strategies as st
 
 from accelkit.core.allocation import (
@@ -7,13 +8,16 @@ from accelkit.core.allocation import (
     Granted,
     Hook,
     Mount,
+    equal_share,
     join_edits,
     merged,
 )
 from accelkit.core.model import Device, DeviceNode, Locality
+from accelkit.core.policy import Divide, Sharing
 from accelkit.core.values import FrozenMap
 from tests.core.things import gpu, of
 
+GIB = 1 << 30
 SHARED = DeviceNode(path="/dev/ctl")
 MOUNT = Mount(host_path="/opt", container_path="/opt")
 HOOK = Hook(name="createContainer", path="/bin/h")
@@ -105,4 +109,30 @@ def test_edits_of_two_sets_are_merged() -> None:
         nodes=other.nodes,
         hooks=other.hooks,
         joined=FrozenMap({"C": "3"}),
+    )
+
+
+def test_equal_shares_have_whole_units_of_memory() -> None:
+    capacity = {"memory": 80 * GIB, "decoders": 7}
+    sharing = Sharing(shares=3, divide=Divide.EQUAL)
+
+    assert equal_share(capacity, sharing) == FrozenMap({"memory": 26 * GIB, "decoders": 2})
+
+
+def test_a_share_smaller_than_a_unit_is_as_it_is() -> None:
+    sharing = Sharing(shares=4, divide=Divide.EQUAL)
+
+    assert equal_share({"memory": 2 * GIB}, sharing) == FrozenMap({"memory": GIB // 2})
+
+
+@pytest.mark.parametrize(
+    "sharing", [Sharing(shares=3), Sharing(divide=Divide.EQUAL), Sharing(divide=Divide.REQUESTED)]
+)
+def test_what_is_not_divided_equally_has_no_share(sharing: Sharing) -> None:
+    assert equal_share({"memory": GIB}, sharing) == FrozenMap()
+
+
+def test_what_has_no_memory_is_divided_all_the_same() -> None:
+    assert equal_share({"cores": 8}, Sharing(shares=4, divide=Divide.EQUAL)) == FrozenMap(
+        {"cores": 2}
     )

@@ -9,13 +9,7 @@ from accelkit.core.policy_check import parse_policy
 EXAMPLES: dict[str, object] = {
     "$.vendors[1].isolation": {"vendors": [{"name": "a"}, {"name": "b", "isolation": "process"}]},
     "$.read.telemetry": {"read": {"telemetry": "1s"}},
-    "$.offers[0].sharing.divide": {"offers": [{"name": "a", "sharing": {"divide": "equal"}}]},
-    "$.offers[0].sharing.enforce": {"offers": [{"name": "a", "sharing": {"enforce": "mps"}}]},
-    "$.offers[0].sharing.unit": {"offers": [{"name": "a", "sharing": {"unit": "2Gi"}}]},
-    "$.offers[0].sharing.timeslice": {"offers": [{"name": "a", "sharing": {"timeslice": "long"}}]},
-    "$.offers[0].sharing.claimsMayAsk": {
-        "offers": [{"name": "a", "sharing": {"claimsMayAsk": ["enforce"]}}]
-    },
+    "$.offers[0].sharing.enforce": {"offers": [{"name": "a", "sharing": {"enforce": "cgroup"}}]},
     "$.health.recoverAfter": {"health": {"recoverAfter": "1s"}},
     "$.health.flap.changes": {"health": {"flap": {"changes": 9}}},
     "$.http.page": {"http": {"page": "listen"}},

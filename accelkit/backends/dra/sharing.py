@@ -5,6 +5,7 @@ from functools import lru_cache
 import attrs
 
 from accelkit.backends.dra.pool import Capacity, RequestPolicy
+from accelkit.core.allocation import equal_share
 from accelkit.core.policy import Divide, Sharing
 from accelkit.core.values import FrozenMap
 
@@ -47,7 +48,9 @@ def capacity_of(amounts: FrozenMap[str, int], sharing: Sharing) -> FrozenMap[str
         cores = max(_ALL_CORES, sharing.shares)
         found[CORES] = Capacity(value=cores, policy=_fixed(cores // sharing.shares))
         if memory:
-            found[MEMORY] = Capacity(value=memory, policy=_fixed(_equal(memory, sharing)))
+            found[MEMORY] = Capacity(
+                value=memory, policy=_fixed(equal_share(amounts, sharing).get(MEMORY, memory))
+            )
     else:
         found[CORES] = Capacity(value=_ALL_CORES, policy=_stepped(_ALL_CORES, 1))
         if memory:
@@ -58,12 +61,6 @@ def capacity_of(amounts: FrozenMap[str, int], sharing: Sharing) -> FrozenMap[str
 def _fixed(amount: int) -> RequestPolicy:
     """Everybody gets *amount*, whatever they ask for."""
     return RequestPolicy(default=amount, values=(amount,))
-
-
-def _equal(memory: int, sharing: Sharing) -> int:
-    """A share of *memory* in whole units, or what there is if that is less than one."""
-    part = memory // sharing.shares
-    return part - part % sharing.unit if part >= sharing.unit else part
 
 
 def _stepped(total: int, unit: int) -> RequestPolicy:

@@ -11,14 +11,14 @@ from accelkit.core.allocation import (
     Grant,
     Granted,
     Piece,
+    equal_share,
     join_edits,
 )
 from accelkit.core.backend import NodePort
 from accelkit.core.cdi import has_part, static_id
 from accelkit.core.errors import DeviceUnavailable, MissingParts, UnknownDevice
 from accelkit.core.model import Device, DeviceId
-from accelkit.core.policy import Divide, Inject, Offer
-from accelkit.core.values import FrozenMap
+from accelkit.core.policy import Inject, Offer
 from accelkit.core.view import View
 
 log = logging.getLogger(__name__)
@@ -111,10 +111,8 @@ def _available(resource: str, ident: str, entries: Mapping[str, Entry]) -> tuple
 
 
 def _piece(resource: str, entry: Entry, terms: Offer, view: View) -> Piece:
-    amounts: FrozenMap[str, int] = FrozenMap()
-    if terms.sharing.divide is Divide.EQUAL and entry.device in view.devices:
-        capacity = view.devices[entry.device].capacity
-        amounts = FrozenMap((key, all_ // terms.sharing.shares) for key, all_ in capacity.items())
+    device = view.devices.get(entry.device)
+    amounts = equal_share({} if device is None else device.capacity, terms.sharing)
     return Piece(device=entry.device, request=resource, share=entry.share, amounts=amounts)
 
 

@@ -18,6 +18,7 @@ from accelkit import (
     MissingParts,
     Mount,
     NotThere,
+    equal_share,
 )
 from accelkit.vendors.nvidia.devices import since_volta
 
@@ -93,10 +94,8 @@ def _memory(grant: Grant, granted: Granted) -> int | None:
     sharing, asked = grant.sharing, granted.amounts.get("memory")
     if granted.admin or sharing.divide is Divide.NONE:
         return None
-    total = granted.device.capacity.get("memory")
-    if asked is None and total is not None and sharing.divide is Divide.EQUAL:
-        part = total // sharing.shares
-        return part // sharing.unit * sharing.unit or part
+    if asked is None:
+        return equal_share(granted.device.capacity, sharing).get("memory")
     return asked
 
 

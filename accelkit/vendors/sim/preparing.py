@@ -9,7 +9,6 @@ from accelkit import (
     ContainerEdits,
     Device,
     DeviceId,
-    Divide,
     Edits,
     Enforcement,
     FrozenMap,
@@ -21,6 +20,7 @@ from accelkit import (
     Setting,
     Timeslice,
     Unreadable,
+    equal_share,
 )
 
 
@@ -65,11 +65,8 @@ def edits_of(host: Host, grant: Grant) -> Edits:
 
 def _memory(grant: Grant, granted: Granted) -> int | None:
     """The bytes of memory that a share may use; None: all."""
-    if "memory" in granted.amounts:
-        return granted.amounts["memory"]
-    if grant.sharing.divide is Divide.EQUAL:
-        return granted.device.capacity["memory"] // grant.sharing.shares
-    return None
+    amounts = granted.amounts or equal_share(granted.device.capacity, grant.sharing)
+    return amounts.get("memory")
 
 
 def needs_of(grant: Grant) -> Iterator[Setting]:
