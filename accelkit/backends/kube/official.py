@@ -5,6 +5,7 @@ Its typed classes are slow and drop what they do not know, its `Watch` loses its
 
 import http.client
 import socket
+import ssl
 import threading
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -16,6 +17,7 @@ from kubernetes.client.api_client import ApiClient
 from kubernetes.config import load_incluster_config, load_kube_config
 from kubernetes.config.config_exception import ConfigException
 from urllib3 import HTTPConnectionPool
+from urllib3.util.ssl_ import create_urllib3_context
 
 from accelkit.backends.kube import IN_CLUSTER
 from accelkit.backends.kube.call import Call
@@ -132,6 +134,19 @@ class _Noted:
             _NOW.call.hold(getattr(self.sock, "socket", self.sock))
 
 
+def _relax(pool: urllib3.PoolManager) -> None:
+    """Believe authorities without key identifiers or usages, which clusters have.
+
+    By default urllib3 does so before Python 3.13 only.
+    """
+    given = pool.connection_pool_kw
+    context = create_urllib3_context(cert_reqs=given["cert_reqs"])
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if not given.get("ca_certs") and not given.get("ca_cert_data"):
+        context.load_default_certs()
+    given["ssl_context"] = context
+
+
 def _note(pool: urllib3.PoolManager) -> None:
     """Let every connection of *pool* be one that tells of itself."""
     kinds: dict[str, type[HTTPConnectionPool]] = pool.pool_classes_by_scheme
@@ -163,6 +178,7 @@ def _load(config: str) -> ApiClient:
         # It is what the kubeconfig asks for; urllib3 would say so for every request.
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
     client = ApiClient(found)
+    _relax(client.rest_client.pool_manager)
     _note(client.rest_client.pool_manager)
     return client
 
