@@ -13,7 +13,7 @@ from fractions import Fraction
 from attrs import define, field, frozen
 
 from accelkit.conformance.sims.api.values import number, part, parts, text
-from accelkit.conformance.sims.scheduler import capacity, cel, constraints
+from accelkit.conformance.sims.scheduler import capacity, cel, constraints, wants
 from accelkit.conformance.sims.scheduler.held import Held
 from accelkit.conformance.sims.scheduler.pools import (
     Counters,
@@ -88,46 +88,65 @@ class Search:
                 self._candidates += pool.devices
                 self._pool_of |= {device.id: pool for device in pool.devices}
                 self._left[pool.driver, pool.name] = _left(pool, self.held)
-        for claim in self.claims:
-            for name, wanted in (w for request in _requests(claim) for w in _alternatives(request)):
-                if text(wanted, "allocationMode") == "All":
-                    self._check_pools(claim, name)
+        for index in range(len(self.claims)):
+            self._check(index)
         if self._claim(0):
             return True
         if any(pool.invalid for pool in self.pools):
             raise Unusable("invalid resource pools were encountered")
         return False
 
-    def _check_pools(self, claim: Json, request: str) -> None:
+    def _check(self, claim: int) -> None:
+        """Whether the claim can be had as a whole at all."""
+        least = 0
+        for request in wants.requests(self.claims[claim]):
+            asked = wants.alternatives(request)
+            more = min(self._count(claim, name, wanted) for name, wanted in asked)
+            if more > RESULTS - least:
+                raise Broken(
+                    f"claim {wants.full_name(self.claims[claim])}, request {text(request, 'name')}:"
+                    f" adding {more} devices exceeds the claim limit of {RESULTS}, "
+                    f"with {least} already accounted for"
+                )
+            least += more
+
+    def _count(self, claim: int, request: str, wanted: Json) -> int:
+        if text(wanted, "allocationMode") != "All":
+            return number(wanted, "count")
         for pool in self.pools:
             if not pool.usable:
                 state = "invalid" if pool.invalid else "being updated"
-                what = f"resource pool {pool.driver}/{pool.name} is currently {state}"
-                name = request.rpartition("/")[2]
+                whose = f"claim {wants.full_name(self.claims[claim])}"
                 raise Broken(
-                    f"claim {_full_name(claim)}, request {name}: asks for all devices, but {what}"
+                    f"{whose}, request {request.rpartition('/')[2]}: asks for all devices, "
+                    f"but resource pool {pool.driver}/{pool.name} is currently {state}"
                 )
+        return len(self._every(claim, wanted))
+
+    def _every(self, claim: int, wanted: Json) -> list[Device]:
+        """All devices for a request, whether they can be had or not."""
+        return [
+            device
+            for device in self._candidates
+            if self._suits(claim, wanted, device) and wants.able(wanted, device)
+        ]
 
     def _claim(self, index: int) -> bool:
         return index == len(self.claims) or self._request(index, 0)
 
     def _request(self, claim: int, index: int) -> bool:
-        requests = _requests(self.claims[claim])
+        requests = wants.requests(self.claims[claim])
         if index == len(requests):
             return self._claim(claim + 1)
         return any(
             self._devices(claim, index, name, wanted)
-            for name, wanted in _alternatives(requests[index])
+            for name, wanted in wants.alternatives(requests[index])
         )
 
     def _devices(self, claim: int, request: int, name: str, wanted: Json) -> bool:
         """Devices for a request, and for all that come after it."""
         if text(wanted, "allocationMode") == "All":
-            every = [
-                device
-                for device in self._candidates
-                if self._suits(claim, wanted, device) and _able(wanted, device)
-            ]
+            every = self._every(claim, wanted)
             return bool(every) and self._all(claim, request, (name, wanted), every)
         return self._some(claim, request, (name, wanted), 0, number(wanted, "count"))
 
@@ -168,7 +187,7 @@ class Search:
         key = device.id, name, own
         if key not in self._suitable:
             of_class = cel.selectors(part(self.classes[name], "spec"))
-            whole = f"claim {_full_name(self.claims[claim])}"
+            whole = f"claim {wants.full_name(self.claims[claim])}"
             self._suitable[key] = _selected(f"class {name}", of_class, device) and _selected(
                 whole, own, device
             )
@@ -185,7 +204,7 @@ class Search:
         if not self._suits(claim, wanted, device):
             return None
         taken = self._shared(wanted, device)
-        if taken is None or not self._counted(device) or _tainted(wanted, device):
+        if taken is None or not self._counted(device) or wants.tainted(wanted, device):
             return None
         others = [(choice.request, choice.device) for choice in self.chosen[claim]]
         rules = parts(self.claims[claim], "spec", "devices", "constraints")
@@ -264,55 +283,3 @@ def _selected(whose: str, expressions: Sequence[str], device: Device) -> bool:
             where = f"{whose}: selector #{index} on device {'/'.join(device.id)}"
             raise Broken(f"{where}: CEL runtime error: {error}") from None
     return True
-
-
-def _full_name(claim: Json) -> str:
-    return f"{text(claim, 'metadata', 'namespace')}/{text(claim, 'metadata', 'name')}"
-
-
-def missing_class(claims: Sequence[Json], classes: Mapping[str, Json]) -> str:
-    """What is said of the first request of a class that does not exist; empty if there is none."""
-    for claim in claims:
-        for name, wanted in (w for request in _requests(claim) for w in _alternatives(request)):
-            if (of := text(wanted, "deviceClassName")) not in classes:
-                return f"request {name}: device class {of} does not exist"
-    return ""
-
-
-def _requests(claim: Json) -> list[Json]:
-    return [*parts(claim, "spec", "devices", "requests")]
-
-
-def _alternatives(request: Json) -> list[tuple[str, Json]]:
-    """What a request can be served by, and under which name, in the order of preference."""
-    name = text(request, "name")
-    if "exactly" in request:
-        return [(name, part(request, "exactly"))]
-    return [(f"{name}/{text(sub, 'name')}", sub) for sub in parts(request, "firstAvailable")]
-
-
-def _able(wanted: Json, device: Device) -> bool:
-    """Whether the device could ever serve the request."""
-    taken = capacity.consumed(asked_capacities(wanted), capacities(device))
-    return taken is not None and capacity.fits(taken, {}, capacities(device))
-
-
-def _tainted(wanted: Json, device: Device) -> bool:
-    tolerations = parts(wanted, "tolerations")
-    return any(
-        text(taint, "effect") in {"NoSchedule", "NoExecute"} and not tolerated(taint, tolerations)
-        for taint in device.taints
-    )
-
-
-def tolerated(taint: Json, tolerations: Sequence[Json]) -> bool:
-    """Whether one of the tolerations is for the taint."""
-    return any(_tolerates(toleration, taint) for toleration in tolerations)
-
-
-def _tolerates(toleration: Json, taint: Json) -> bool:
-    effect, key = text(toleration, "effect"), text(toleration, "key")
-    if effect not in {"", text(taint, "effect")} or key not in {"", text(taint, "key")}:
-        return False
-    operator = text(toleration, "operator")
-    return operator == "Exists" or text(toleration, "value") == text(taint, "value")

@@ -7,8 +7,8 @@ Source:
 from collections.abc import Iterator, Mapping, Sequence
 
 from accelkit.conformance.sims.api.values import parts, text
-from accelkit.conformance.sims.scheduler.allocator import tolerated
 from accelkit.conformance.sims.scheduler.pools import Device, DeviceId, Json
+from accelkit.conformance.sims.scheduler.wants import tolerated
 
 
 def evicted(

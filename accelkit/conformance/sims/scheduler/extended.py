@@ -15,6 +15,7 @@ from accelkit.conformance.sims.api.decoding import Object
 from accelkit.conformance.sims.api.quantity import amount
 from accelkit.conformance.sims.api.values import amounts, part, parts, text
 from accelkit.conformance.sims.gates import EXTENDED, Dialect
+from accelkit.conformance.sims.scheduler.claims import owner
 from accelkit.conformance.sims.scheduler.pools import Json
 
 IMPLICIT = "deviceclass.resource.kubernetes.io/"
@@ -171,6 +172,18 @@ class _Requests:
                 "resourceName": self.resource,
                 "requestName": request,
             }
+
+
+def claim(pod: Json, plan: Plan) -> Json:
+    """The claim by which *pod* gets what is planned."""
+    return {
+        "metadata": {
+            "generateName": f"{text(pod, 'metadata', 'name')}-extended-resources-",
+            "annotations": {ANNOTATION: "true"},
+            "ownerReferences": [owner(pod)],
+        },
+        "spec": {"devices": {"requests": list(plan.requests)}},
+    }
 
 
 def _containers(pod: Json) -> Iterator[Container]:

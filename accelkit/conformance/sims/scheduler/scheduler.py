@@ -17,17 +17,16 @@ from attrs import frozen
 from accelkit.conformance.sims.api.decoding import Object
 from accelkit.conformance.sims.api.kinds import taint_rules
 from accelkit.conformance.sims.api.server import ApiSim
-from accelkit.conformance.sims.api.values import part, parts, text, texts
+from accelkit.conformance.sims.api.values import part, parts, text
 from accelkit.conformance.sims.gates import BINDING, DEVICE_STATUS, EXTENDED
-from accelkit.conformance.sims.scheduler import extended
+from accelkit.conformance.sims.scheduler import bindings, extended
 from accelkit.conformance.sims.scheduler.allocator import (
     Broken,
     Choice,
     Search,
     Unusable,
-    missing_class,
 )
-from accelkit.conformance.sims.scheduler.claims import Claims, owner
+from accelkit.conformance.sims.scheduler.claims import Claims
 from accelkit.conformance.sims.scheduler.eviction import evicted
 from accelkit.conformance.sims.scheduler.held import Held
 from accelkit.conformance.sims.scheduler.pools import (
@@ -39,6 +38,7 @@ from accelkit.conformance.sims.scheduler.pools import (
     reaches,
 )
 from accelkit.conformance.sims.scheduler.results import allocation
+from accelkit.conformance.sims.scheduler.wants import missing_class
 from accelkit.conformance.sims.tasks import cancel
 from accelkit.core.kube import CLAIMS, CLASSES, NODES, PODS, SLICES
 
@@ -160,7 +160,7 @@ class SchedulerSim:
         elif lacking := self._lacking(pod, node, by_devices):
             return f"Insufficient {lacking}"
         plan = extended.plan(pod, by_devices) if by_devices else None
-        wanted = [*claims, *([_extended_claim(pod, plan)] if plan else [])]
+        wanted = [*claims, *([extended.claim(pod, plan)] if plan else [])]
         for claim in claims:
             selector = part(claim, "status", "allocation", "nodeSelector")
             if selector and not reaches({"nodeSelector": selector}, node):
@@ -235,7 +235,7 @@ class SchedulerSim:
     def _unbound(self, pod: Json) -> str:
         """Why the pod has to wait although it has its devices; one that failed gives them back."""
         for claim in self._claims.of(pod) or []:
-            outcome = _binding(claim)
+            outcome = bindings.state(claim)
             if outcome == "failed":
                 self._claims.deallocate(claim)
             if outcome:
@@ -267,34 +267,3 @@ def _condition(status: str, **more: str) -> Object:
 def _summary(nodes: int, reasons: Sequence[str]) -> str:
     counted = sorted((f"{reasons.count(reason)} {reason}") for reason in set(reasons))
     return f"0/{nodes} nodes are available: {', '.join(counted) or 'no nodes'}."
-
-
-def _extended_claim(pod: Json, plan: extended.Plan) -> Json:
-    return {
-        "metadata": {
-            "generateName": f"{text(pod, 'metadata', 'name')}-extended-resources-",
-            "annotations": {extended.ANNOTATION: "true"},
-            "ownerReferences": [owner(pod)],
-        },
-        "spec": {"devices": {"requests": list(plan.requests)}},
-    }
-
-
-def _binding(claim: Json) -> str:
-    """Empty: bound; else what its binding conditions are."""
-    reported = {
-        tuple(text(device, name) for name in ("driver", "pool", "device", "shareID")): {
-            text(one, "type")
-            for one in parts(device, "conditions")
-            if text(one, "status") == "True"
-        }
-        for device in parts(claim, "status", "devices")
-    }
-    waiting = False
-    for result in parts(claim, "status", "allocation", "devices", "results"):
-        key = tuple(text(result, name) for name in ("driver", "pool", "device", "shareID"))
-        true = reported.get(key, set())
-        if true & set(texts(result, "bindingFailureConditions")):
-            return "failed"
-        waiting |= not set(texts(result, "bindingConditions")) <= true
-    return "are pending" if waiting else ""

@@ -183,3 +183,49 @@ def fractions_of_a_step_fit_only_as_the_default_and_below_the_minimum(world: Wor
     three = taken(world, "c")
     ask(world, "d", wanting({"units": "0.3"}))
     return [one, two, three, taken(world, "d")]
+
+
+@seen([["whole", "whole"], FULL])
+def two_shares_of_one_claim_pay_the_counters_of_their_device_once(world: World) -> object:
+    whole = {**consuming("whole", {"memory": 8}), **shared("whole", memory=MEMORY)}
+    other = {**consuming("other", {"memory": 8}), **shared("other", memory=MEMORY)}
+    publish(world, [whole, other], counters(memory=8))
+    offer(world, "any")
+    ask(world, "a", asked("x"), asked("y"))
+    first = got(world, "a")
+    ask(world, "b", asked(count=2))
+    return [first, got(world, "b")]
+
+
+@seen([[{"memory": "20Gi"}], FULL, [{"memory": "10Gi"}]])
+def amount_is_the_next_of_the_values_that_are_valid(world: World) -> object:
+    policy = {"default": "10Gi", "validValues": ["10Gi", "20Gi"]}
+    publish(world, [shared(memory={"value": "80Gi", "requestPolicy": policy})])
+    offer(world, "any")
+    ask(world, "a", wanting({"memory": "15Gi"}))
+    first = taken(world, "a")
+    ask(world, "b", wanting({"memory": "25Gi"}))
+    second = taken(world, "b")
+    ask(world, "c")
+    return [first, second, taken(world, "c")]
+
+
+@seen([FULL, [{"memory": "40Gi"}]])
+def no_more_than_the_maximum_is_taken(world: World) -> object:
+    policy = {"default": "1Gi", "validRange": {"min": "1Gi", "max": "40Gi"}}
+    publish(world, [shared(memory={"value": "80Gi", "requestPolicy": policy})])
+    offer(world, "any")
+    ask(world, "a", wanting({"memory": "41Gi"}))
+    first = taken(world, "a")
+    ask(world, "b", wanting({"memory": "40Gi"}))
+    return [first, taken(world, "b")]
+
+
+@seen([FULL, [None]])
+def exclusive_device_must_have_what_is_asked_for(world: World) -> object:
+    publish(world, [device("d0", capacity={"memory": {"value": "80Gi"}})])
+    offer(world, "any")
+    ask(world, "a", wanting({"memory": "81Gi"}))
+    ask(world, "b", wanting({"memory": "30Gi"}))
+    assert got(world, "b") == ["d0"]
+    return [got(world, "a"), [one.get("consumedCapacity") for one in results(world.claim("b"))]]
