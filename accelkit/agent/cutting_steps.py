@@ -44,7 +44,7 @@ class Steps:
     def made(self) -> frozenset[DeviceId]:
         """Partitions that were made for the policy, by whichever instance of this boot."""
         if self._made is None:
-            self._made = _read(self._path)
+            self._made = made_before(self._path.parent)
         return self._made
 
     async def do(self, view: View, step: Step) -> None:
@@ -134,9 +134,11 @@ def touched(snapshot: Snapshot, step: Step) -> frozenset[DeviceId]:
     return frozenset(known.union(*(places_on(one) for one in roots)))
 
 
-def _read(path: Path) -> frozenset[DeviceId]:
+def made_before(directory: Path) -> frozenset[DeviceId]:
+    """Partitions that were made for the policy in the boot of *directory*, and written down."""
     try:
-        return frozenset(map(DeviceId.parse, json.loads(path.read_bytes())))
+        written = json.loads((directory / FILE).read_bytes())
+        return frozenset(map(DeviceId.parse, written))
     except FileNotFoundError:
         return frozenset()
     except Exception as error:  # noqa: BLE001 - whatever is in it: its partitions are foreign then

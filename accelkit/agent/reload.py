@@ -28,7 +28,16 @@ def read_policy_file(path: str | Path) -> Policy:
     Raises:
         ConfigError: The file cannot be read, or is no policy; all that is wrong with it.
     """
-    return parse_policy(load_yaml(_text(Path(path)), str(path)))
+    return parse_policy(read_tree(path))
+
+
+def read_tree(path: str | Path) -> object:
+    """What the file at *path* says, as ``json.loads`` would give it; None: nothing.
+
+    Raises:
+        ConfigError: It cannot be read.
+    """
+    return load_yaml(_text(Path(path)), str(path))
 
 
 def load_yaml(text: str, name: str = "$") -> object:

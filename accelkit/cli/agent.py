@@ -19,7 +19,7 @@ from accelkit.agent.logs import configure
 from accelkit.agent.process import run
 from accelkit.agent.reach import Count
 from accelkit.agent.renewal import stamp_of
-from accelkit.cli.composing import boot_of, check_installed, choose_vendors
+from accelkit.cli.composing import at_host, boot_of, check_installed, choose_vendors
 from accelkit.core.clock import RealClock
 from accelkit.core.kube import KubePort
 from accelkit.core.model import Holding
@@ -104,10 +104,10 @@ def compose(file: Path | None, node: str, root: str | None) -> Parts:
     def read_policy() -> Policy:
         again = _read(file)
         check_installed(again, registry)
-        return _at(again, root)
+        return at_host(again, root)
 
     check_installed(policy, registry)
-    policy = _at(policy, root)
+    policy = at_host(policy, root)
     host = open_host(policy.paths.host)
     chosen = choose_vendors(policy, registry, host)
     for failure in chosen.failures:
@@ -136,13 +136,6 @@ def compose(file: Path | None, node: str, root: str | None) -> Parts:
         load_failures=chosen.failures,
         connect=partial(_connect, policy),
     )
-
-
-def _at(policy: Policy, root: str | None) -> Policy:
-    """*policy* for the host at *root*: whatever asks it where the host is must be told the same."""
-    if root is None:
-        return policy
-    return attrs.evolve(policy, paths=attrs.evolve(policy.paths, host=root))
 
 
 def _read(file: Path | None) -> Policy:

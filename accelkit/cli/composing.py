@@ -86,6 +86,13 @@ def choose_vendors(policy: Policy, registry: Registry, host: Host) -> Chosen:
     return Chosen(vendors=tuple(vendors), absent=tuple(absent), failures=tuple(failures))
 
 
+def at_host(policy: Policy, host: str | None) -> Policy:
+    """*policy* for *host*: whatever asks it where the host is must be told the same."""
+    if host is None:
+        return policy
+    return attrs.evolve(policy, paths=attrs.evolve(policy.paths, host=host))
+
+
 def boot_of(host: Host) -> str:
     """The id of this boot; empty where *host* does not tell."""
     try:

@@ -1,6 +1,6 @@
 """`accelkit devices`: what is there, how it is, who has it. Not here: how that is found out."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -20,11 +20,12 @@ from accelkit.cli.showing import (
 
 if TYPE_CHECKING:
     from accelkit.cli.node import NodeReading
-    from accelkit.core.model import Device, DeviceId, Holding
+    from accelkit.core.model import Device, DeviceId, Holding, Problem
     from accelkit.core.serde import Tree
     from accelkit.core.view import View
 
 COLUMNS = ("DEVICE", "PRODUCT", "HEALTH", "OFFER", "NUMA", "MEMORY", "HELD BY")
+_EMPTY = ("",) * (len(COLUMNS) - 1)
 MOST_HOLDERS = 2
 """In a cell; more are counted."""
 
@@ -66,24 +67,25 @@ def command(*, device: str | None, form: Form, **asked: Unpack[Asked]) -> int:
 
     found = look(asked)
     view = found.view
+    agent = _problems_of_agent(asked, view)
     if device is not None:
         one = find(view, device)
         chosen = tuple(d for d in view.snapshot.devices if one.id in {d.id, d.parent})
         if form is not Form.TABLE:
             show_tree(timeless(_item(view, one)), form)
         else:
-            _show_rows(view, chosen)
+            _show_rows(view, chosen, few=True)
             _show_details(view, chosen, few=True)
         return _code(view, chosen)
     if form is not Form.TABLE:
-        show_tree(_list(view), form)
+        show_tree(_list(view, agent), form)
     elif not view.snapshot.devices:
         _show_nothing(found)
     else:
-        _show_rows(view, view.snapshot.devices)
+        _show_rows(view, view.snapshot.devices, few=False)
         _show_details(view, view.snapshot.devices, few=False)
     if form is Form.TABLE:
-        _show_problems(view)
+        _show_problems((*view.snapshot.problems, *agent))
     return _code(view, view.snapshot.devices)
 
 
@@ -93,14 +95,14 @@ def _code(view: "View", devices: "Iterable[Device]") -> int:
     return int(any(view.verdicts[d.id].health is Health.UNHEALTHY for d in devices))
 
 
-def _list(view: "View") -> "Tree":
+def _list(view: "View", agent: "Iterable[Problem]") -> "Tree":
     from accelkit.core.serde import to_tree  # noqa: PLC0415 - loads cattrs
 
     return document(
         "DeviceList",
         node=view.snapshot.node,
         items=[_item(view, device) for device in view.snapshot.devices],
-        problems=to_tree(view.snapshot.problems),
+        problems=to_tree((*view.snapshot.problems, *agent)),
     )
 
 
@@ -118,9 +120,10 @@ def _item(view: "View", device: "Device") -> "dict[str, Tree]":
     }
 
 
-def _tree(devices: "Iterable[Device]") -> "Iterator[tuple[Device, str]]":
-    """Whole devices, each before its partitions, with what draws the tree."""
+def _show_rows(view: "View", devices: "Iterable[Device]", *, few: bool) -> None:
+    """The table: whole devices, each before its partitions and what else it could be cut to."""
     from accelkit.cli.finding import in_order  # noqa: PLC0415 - see command
+    from accelkit.cli.potential import could_be_made  # noqa: PLC0415 - see command
 
     several = in_order(devices)
     there = {device.id for device in several}
@@ -128,33 +131,42 @@ def _tree(devices: "Iterable[Device]") -> "Iterator[tuple[Device, str]]":
     for device in several:
         if device.parent is not None and device.parent in there:
             parts.setdefault(device.parent, []).append(device)
-    for device in several:
-        if device.parent in there:
-            continue
-        yield device, ""
-        own = sorted(parts.get(device.id, ()), key=lambda d: (d.placement, d.id))
-        for number, part in enumerate(own, 1):
-            yield part, "└─ " if number == len(own) else "├─ "
-
-
-def _show_rows(view: "View", devices: "Iterable[Device]") -> None:
     holders: dict[DeviceId, list[Holding]] = {}
     for holding in view.holdings:
         holders.setdefault(holding.device, []).append(holding)
-    show_table(
-        COLUMNS,
-        (
-            (
-                f"{branch}{device.id}",
-                device.profile or device.product or NONE,
-                _health(view, device),
-                _offer(view, device),
-                NONE if device.locality.numa_node is None else str(device.locality.numa_node),
-                amount(device.capacity.get("memory")),
-                _held(holders.get(device.id, ())),
-            )
-            for device, branch in _tree(devices)
-        ),
+    more = could_be_made(view)
+    rows = []
+    for device in several:
+        if device.parent in there:
+            continue
+        own = sorted(parts.get(device.id, ()), key=lambda d: (d.placement, d.id))
+        below = [_row(view, part, holders) for part in own]
+        below += [(text, *_EMPTY) for text in _could(more.get(device.id, {}), few=few)]
+        rows.append(_row(view, device, holders))
+        rows += [(f"├─ {first}", *rest) for first, *rest in below[:-1]]
+        rows += [(f"└─ {first}", *rest) for first, *rest in below[-1:]]
+    show_table(COLUMNS, rows)
+
+
+def _could(more: "Mapping[str, int]", *, few: bool) -> "Iterator[str]":
+    """What a device could be cut to: of all devices in one word, of *few* each profile."""
+    if few:
+        yield from (f"+ {profile} at {counted(n, 'place')}" for profile, n in more.items())
+    elif more:
+        yield f"+ {sum(more.values())} could be made"
+
+
+def _row(
+    view: "View", device: "Device", holders: "Mapping[DeviceId, list[Holding]]"
+) -> tuple[str, ...]:
+    return (
+        str(device.id),
+        device.profile or device.product or NONE,
+        _health(view, device),
+        _offer(view, device),
+        NONE if device.locality.numa_node is None else str(device.locality.numa_node),
+        amount(device.capacity.get("memory")),
+        _held(holders.get(device.id, ())),
     )
 
 
@@ -169,9 +181,10 @@ def _health(view: "View", device: "Device") -> str:
 def _offer(view: "View", device: "Device") -> str:
     given = view.assignments[device.id]
     if given.terms is None:
-        return NONE
+        return "(stuck)" if device.id in view.stuck else NONE
     shares = f" ×{given.terms.sharing.shares}" if given.terms.sharing.shares > 1 else ""  # noqa: RUF001 - times
-    return f"{given.terms.name}{shares}{' (leaving)' if given.leaving else ''}"
+    going = " (leaving)" if given.leaving else " (stuck)" if device.id in view.stuck else ""
+    return f"{given.terms.name}{shares}{going}"
 
 
 def _held(holdings: "Iterable[Holding]") -> str:
@@ -181,11 +194,15 @@ def _held(holdings: "Iterable[Holding]") -> str:
 
 
 def _holder(holding: "Holding") -> str:
+    from accelkit.core.values import HolderKind  # noqa: PLC0415 - see command
+
     holder = holding.holder
     if holder.pod is not None:
         return f"{holder.namespace}/{holder.pod}"
     if holder.claim is not None:
         return f"claim {holder.namespace}/{holder.claim}"
+    if holder.kind is HolderKind.CLAIM:  # one whose entry cannot be read
+        return f"claim {holder.uid}"
     return f"process {holder.uid}" if holder.uid else holder.kind.lower()
 
 
@@ -217,8 +234,20 @@ def _show_details(view: "View", devices: "Iterable[Device]", *, few: bool) -> No
         click.echo(f"{named}: {why}")
 
 
-def _show_problems(view: "View") -> None:
-    problems = view.snapshot.problems
+def _problems_of_agent(asked: Asked, view: "View") -> "tuple[Problem, ...]":
+    """What the agent of this node knows beside, such as what its API server does not keep."""
+    from accelkit.cli.asking import agent_of  # noqa: PLC0415 - see command
+    from accelkit.core.errors import TransportError  # noqa: PLC0415 - see command
+
+    try:
+        agent = agent_of(asked)
+        told = () if agent is None else agent.problems()
+    except TransportError:  # whoever may not ask it still sees devices
+        return ()
+    return tuple(problem for problem in told if problem not in view.snapshot.problems)
+
+
+def _show_problems(problems: "tuple[Problem, ...]") -> None:
     if problems:
         click.echo()
     show_problems(problems)

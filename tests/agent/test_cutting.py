@@ -12,7 +12,7 @@ import pytest
 
 from accelkit.agent import cutting
 from accelkit.agent.agent import Parts
-from accelkit.agent.cutting_steps import _read
+from accelkit.agent.cutting_steps import made_before
 from accelkit.core.allocation import Allocation, ClaimRef, Piece
 from accelkit.core.backend import BackendFactory
 from accelkit.core.errors import NeedsReset, PartitionInUse, TransportError
@@ -403,4 +403,4 @@ async def test_agent_that_may_cut_nothing_answers_so(tmp_path: Path) -> None:
 def test_file_of_made_partitions_that_cannot_be_read_is_forgotten(tmp_path: Path) -> None:
     (tmp_path / "partitions.json").write_text("rubbish")
 
-    assert _read(tmp_path / "partitions.json") == frozenset()
+    assert made_before(tmp_path) == frozenset()

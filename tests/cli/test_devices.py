@@ -1,11 +1,23 @@
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import yaml
 
+from accelkit.agent.http import HttpServer, Response
+from accelkit.agent.memory import Memory
+from accelkit.agent.problems import Problems
+from accelkit.core.clock import RealClock
+from accelkit.core.model import Device, DeviceId, Snapshot
+from accelkit.core.policy import Offer
+from accelkit.core.values import FrozenMap
+from accelkit.core.view import Assignment, View
 from accelkit.testing.simulate import set_state, simulate
+from tests.cli.claims import UID, claim, stuck, write_down
 from tests.cli.conftest import Run
+
+OLD = DeviceId(vendor="sim", name="s00-0000")
 
 BASIC = """\
 DEVICE        PRODUCT  HEALTH   OFFER  NUMA  MEMORY  HELD BY
@@ -256,3 +268,146 @@ def test_host_that_is_empty_is_not_this_machine(run: Run) -> None:
 
     assert [answer.code for answer in answers] == [2, 2]
     assert {answer.err.splitlines()[0] for answer in answers} == {"host: is not a directory"}
+
+
+# Claims.
+
+DYNAMIC = """
+partitioning: [{how: dynamic}]
+offers:
+- {name: whole, select: {partition: false}, through: dra}
+- {name: parts, through: dra}
+"""
+FIRST = "nvidia/gpu-86d08246-d995-5f0a-82bf-d3f9ad66e18a"
+
+
+def test_claims_that_were_written_down_hold_their_devices(
+    run: Run, basic: Path, policy: Callable[[str], Path], tmp_path: Path
+) -> None:
+    file = policy(f"paths: {{run: {tmp_path / 'run'}}}\noffers: [{{name: all, through: dra}}]")
+    write_down(
+        tmp_path / "run", basic, claim("sim/s00-0000", "c1"), stuck(claim("sim/s00-0001", "c2"))
+    )
+
+    answer = run("devices", "--host", basic, "--policy", file)
+
+    assert [line.split("  ")[-1].strip() for line in answer.lines[1:]] == [
+        "claim default/c1",
+        "claim default/c2",
+    ]
+    assert " all (stuck) " in answer.lines[2]
+
+
+def test_device_that_a_claim_holds_against_the_policy_is_leaving(
+    run: Run, basic: Path, policy: Callable[[str], Path], tmp_path: Path
+) -> None:
+    where = write_down(tmp_path / "run", basic, claim("sim/s00-0000", "c1"))
+    before = View(
+        snapshot=Snapshot(node="n1", devices=(Device(id=OLD, kind="accel"),)),
+        assignments=FrozenMap({OLD: Assignment(terms=Offer(name="old", through="dra"))}),
+    )
+    Memory(where, "1.0.0", Problems(RealClock().now)).keep(before)
+    file = policy(f"paths: {{run: {tmp_path / 'run'}}}\noffers: [{{name: all}}]")
+
+    answer = run("devices", "--host", basic, "--policy", file)
+
+    assert " old (leaving) " in answer.lines[1]
+    assert " all " in answer.lines[2]
+
+
+def test_device_of_a_claim_that_is_gone_is_lost(
+    run: Run, basic: Path, policy: Callable[[str], Path], tmp_path: Path
+) -> None:
+    where = write_down(tmp_path / "run", basic, claim("sim/gone", "c1"))
+    gone = DeviceId.parse("sim/gone")
+    before = View(snapshot=Snapshot(node="n1", devices=(Device(id=gone, kind="accel"),)))
+    Memory(where, "1.0.0", Problems(RealClock().now)).keep(before)
+
+    answer = run(
+        *("devices", "--host", basic),
+        *("--policy", policy(f"paths: {{run: {tmp_path / 'run'}}}")),
+    )
+
+    row = next(line for line in answer.lines if line.startswith("sim/gone"))
+    assert "(lost)" in row
+    assert row.endswith("claim default/c1")
+
+
+def test_claim_that_cannot_be_read_holds_what_it_names(
+    run: Run, basic: Path, policy: Callable[[str], Path], tmp_path: Path
+) -> None:
+    where = write_down(tmp_path / "run", basic)
+    damaged = where / "quarantine" / f"{UID}.0.json"
+    damaged.write_text('{"format": "1.0", "pieces": [{"device": "sim/s00-0000"}')
+
+    answer = run(
+        *("devices", "--host", basic),
+        *("--policy", policy(f"paths: {{run: {tmp_path / 'run'}}}")),
+    )
+
+    assert answer.lines[1].endswith(f"16Gi    claim {UID}")
+    assert f"problem: {UID}: the entry of claim {UID} cannot be read: it is not JSON" in answer.out
+
+
+def test_what_could_be_made_of_a_gpu_is_one_line(
+    run: Run, policy: Callable[[str], Path], tmp_path: Path
+) -> None:
+    simulate("nvidia", "h100", 1, str(tmp_path / "gpu"))
+
+    answer = run("devices", "--host", tmp_path / "gpu", "--policy", policy(DYNAMIC))
+
+    assert len(answer.lines) == 3
+    assert answer.lines[2] == "└─ + 25 could be made"
+
+
+def test_what_could_be_made_of_the_device_asked_for_is_told_by_profile(
+    run: Run, policy: Callable[[str], Path], tmp_path: Path
+) -> None:
+    host = tmp_path / "gpu"
+    simulate("nvidia", "h100", 1, str(host))
+    set_state(str(host), ["mig", "gpu-0", "on"])
+    set_state(str(host), ["create-mig", "gpu-0", "4g.40gb", "0"])
+
+    answer = run("devices", FIRST, "--host", host, "--policy", policy(DYNAMIC))
+
+    assert [line.split("  ")[0] for line in answer.lines[2:7]] == [
+        f"├─ {FIRST}-4g40gb-0",
+        "├─ + 1g.10gb at 3 places",
+        "├─ + 1g.10gb+me at 3 places",
+        "├─ + 1g.20gb at 2 places",
+        "├─ + 2g.20gb at 1 place",
+    ]
+
+
+async def test_problems_that_only_the_agent_knows_are_told(
+    run: Run, basic: Path, policy: Callable[[str], Path], tmp_path: Path
+) -> None:
+    file = policy(f"paths: {{host: {basic}, run: {tmp_path / 'run'}}}")
+    narrowed = '{"code": "dialect-narrowed", "reason": "no taints", "remedy": "update it"}'
+    said = {"/livez": "ok", "/problems": f"[{narrowed}]"}
+    server = HttpServer(lambda path: Response.of(200, said[path]))
+    (tmp_path / "run").mkdir()
+    await server.listen_unix(tmp_path / "run" / "agent.sock")
+
+    table = await asyncio.to_thread(run, "devices", "--policy", file)
+    tree = await asyncio.to_thread(run, "devices", "--policy", file, "-o", "json")
+    elsewhere = await asyncio.to_thread(run, "devices", "--policy", file, "--host", "/proc")
+
+    await server.close()
+    assert table.lines[-2:] == ["problem: : no taints [dialect-narrowed]", "  remedy: update it"]
+    assert [problem["code"] for problem in json.loads(tree.out)["problems"]] == ["dialect-narrowed"]
+    assert "dialect-narrowed" not in elsewhere.out
+
+
+async def test_agent_that_may_not_be_asked_keeps_nobody_from_seeing_devices(
+    run: Run, basic: Path, policy: Callable[[str], Path], tmp_path: Path
+) -> None:
+    file = policy(f"paths: {{host: {basic}, run: {tmp_path / 'run'}}}")
+    server = HttpServer(lambda _path: Response.of(503, "no"))
+    (tmp_path / "run").mkdir()
+    await server.listen_unix(tmp_path / "run" / "agent.sock")
+
+    answer = await asyncio.to_thread(run, "devices", "--policy", file)
+
+    await server.close()
+    assert (answer.code, answer.out) == (0, BASIC)
