@@ -30,6 +30,10 @@ class Holders:
         """Whether there was an answer the last time."""
         self.heard = self.known
         """Whether there ever was one."""
+        self.asked = 0
+        """How many questions have begun."""
+        self.answered = 0
+        """Which of these was answered last."""
         self._reader = reader
         self._problems = problems
 
@@ -37,6 +41,8 @@ class Holders:
         """Learn who holds devices of *view*; what was said of others stays."""
         if self._reader is None:
             return
+        self.asked += 1
+        question = self.asked
         try:
             holdings = await self._reader(view)
         except AccelkitError as error:
@@ -45,6 +51,7 @@ class Holders:
             self._problems.note(AGENT, "holders-unknown", "", str(error), remedy)
             return
         self.known = self.heard = True
+        self.answered = question
         self._problems.solve(AGENT, "holders-unknown", "")
         # Of a claim it is said at once what it holds, whatever devices were asked about.
         others = (

@@ -9,6 +9,7 @@ from functools import partial
 import attrs
 
 from accelkit.agent.admission import Pending
+from accelkit.agent.given_back import GivenBack
 from accelkit.agent.holders import Holders, joined
 from accelkit.agent.made import Offered
 from accelkit.agent.memory import MadeFor
@@ -109,6 +110,7 @@ class Knowledge:
         self._boot = boot
         self._pending = pending
         self._holders = holders or Holders(None, Problems(clock.now))
+        self._given_back = GivenBack(self.sources, self._holders)
         self._clock = clock
         vendors = [source.vendor for source in self.sources.values()]
         self._domains = FrozenMap({vendor.name: vendor.domain for vendor in vendors})
@@ -131,6 +133,7 @@ class Knowledge:
     def draft(self, new: _Draft = _AS_KEPT) -> View:
         """The view as it would be with *new*."""
         claimed = self.claimed()
+        self._given_back.compare(claimed.made, claimed.holdings)
         holdings = self._all_holdings(claimed.holdings)
         judge = partial(self._judge, new.policy, claimed, holdings)
         snapshot = without_missing(self._snapshot(new, holdings))
@@ -157,7 +160,7 @@ class Knowledge:
             held |= self.store.view.devices.keys()
         return assemble(
             self._node,
-            reports.values(),
+            map(self._given_back.without_gone, reports.values()),
             readings.values(),
             previous=self.store.view.snapshot,
             held=held,
@@ -236,6 +239,7 @@ class Knowledge:
                 found = self.draft(_Draft(report=report, reading=reading))
             await source.make_edits(offered(found, source.name), report)
             source.report = report
+            source.heard = source.asked
             source.reading = reading
             self.commit()
             views = (self.store.view, self._coming)
@@ -307,7 +311,8 @@ class Knowledge:
 
     def _all_holdings(self, claims: tuple[Holding, ...]) -> tuple[Holding, ...]:
         processes = tuple(h for source in self.sources.values() for h in source.processes)
-        told = tuple(joined(claims, self._holders.holdings))
+        kubelet = self._given_back.without_over(self._holders.holdings)
+        told = tuple(joined(claims, kubelet))
         return (*told, *self._pending.besides(told), *processes)
 
 

@@ -80,6 +80,10 @@ class Source:
         self._files = Lane(vendor.name, clock)
         self.report: VendorReport | None = None
         """What it said last; None: it has not been asked yet, or does not answer yet."""
+        self.asked = 0
+        """How often its reading has begun."""
+        self.heard = 0
+        """Which of these brought the report."""
         self.reading: reading.HealthReading | None = None
         self.processes: tuple[Holding, ...] = ()
         """Processes that use its devices."""
@@ -95,6 +99,7 @@ class Source:
 
     async def read(self) -> VendorReport:
         """Everything that it sees now; never raises."""
+        self.asked += 1
         begun = self._clock.monotonic()
         try:
             report = await self.lanes.read(

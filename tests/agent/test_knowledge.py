@@ -21,12 +21,12 @@ from accelkit.core.clock import RealClock
 from accelkit.core.errors import TransportError
 from accelkit.core.host import Host
 from accelkit.core.model import Device, Holder, Holding, Snapshot
-from accelkit.core.policy import Offer, Policy
+from accelkit.core.policy import Offer, Partitioning, PartitioningHow, Policy
 from accelkit.core.real_host import RealHost
 from accelkit.core.values import FrozenMap, Health, HolderKind, Standing
 from accelkit.core.vendor import SupportsHolders
 from accelkit.core.view import Assignment, Verdict, View
-from tests.agent.toys import PATIENCE_S, Toy, device
+from tests.agent.toys import PATIENCE_S, Cutting, Toy, device
 
 CLOCK = RealClock()
 PLAIN = Policy()
@@ -223,3 +223,26 @@ async def test_vendor_that_is_slow_to_tell_processes_holds_no_policy_up(
 
     assert knowledge.store.view.assignments[device("toy", "a")].terms == OLD
     assert stuck == 0
+
+
+async def test_partition_that_a_claim_unmade_can_be_had_before_its_vendor_is_read_again(
+    tmp_path: Path,
+) -> None:
+    """Else it would be somebody else's until then, and in the way of its whole device."""
+    (tmp_path / "cut").mkdir()
+    for name, text in (("mode", "cut"), ("half-0", "made"), ("half-1", "")):
+        (tmp_path / "cut" / name).write_text(text)
+    half = device("cutting", "a-half-0")
+    dynamic = Partitioning(how=PartitioningHow.DYNAMIC)
+    policy = Policy(partitioning=(dynamic,), offers=(Offer(name="all", through="dra"),))
+    knowledge, source = knowing(tmp_path, Cutting(), policy=policy)
+    knowledge.claimed = lambda: Claimed(made=frozenset({half}))
+    await knowledge.learn(source)
+    before = half in knowledge.store.view.devices
+
+    knowledge.claimed = Claimed
+    knowledge.commit()
+
+    assert before
+    assert half not in knowledge.store.view.devices
+    assert half in {part.id for part in knowledge.store.view.potential}

@@ -1,0 +1,72 @@
+"""What claims gave back, until vendors and the kubelet have said so, too. Not here: who asks them.
+
+A vendor that was read before shows partitions that are gone by now, which would be somebody
+else's; a kubelet that was asked before names claims that have nothing any more.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import attrs
+
+from accelkit.agent.holders import Holders
+from accelkit.agent.sources import Source
+from accelkit.core.model import DeviceId, Holding, VendorReport
+
+Key = tuple[DeviceId, str | None, str | None]
+"""Device, and namespace and name of the claim that had it."""
+
+
+class GivenBack:
+    """Compares what claims hold and have made with what it was a moment ago.
+
+    Args:
+        sources: The vendors, by name.
+        holders: What the kubelet says.
+    """
+
+    def __init__(self, sources: Mapping[str, Source], holders: Holders) -> None:
+        self._sources = sources
+        self._holders = holders
+        self._made: frozenset[DeviceId] = frozenset()
+        self._held: frozenset[Key] = frozenset()
+        self._gone: dict[DeviceId, int] = {}
+        """Partitions that were unmade, each with the last read of its vendor before that."""
+        self._over: dict[Key, int] = {}
+        """What claims had, each with the last question to the kubelet before that."""
+
+    def compare(self, made: Iterable[DeviceId], claims: Iterable[Holding]) -> None:
+        """Take note of what claims have made and hold now."""
+        there = frozenset(made)
+        for device in self._made - there:
+            if device.vendor in self._sources:
+                self._gone[device] = self._sources[device.vendor].asked
+        self._made = there
+        for device, before in tuple(self._gone.items()):
+            if device in there or self._sources[device.vendor].heard > before:
+                del self._gone[device]
+        held = frozenset(_key(holding) for holding in claims)
+        self._over |= dict.fromkeys(self._held - held, self._holders.asked)
+        self._held = held
+        for key, question in tuple(self._over.items()):
+            if key in held or self._holders.answered > question:
+                del self._over[key]
+
+    def without_gone(self, report: VendorReport) -> VendorReport:
+        """*report* without partitions that were unmade after it."""
+        gone = self._gone.keys() & {device.id for device in report.devices}
+        if not gone:
+            return report
+        return attrs.evolve(
+            report,
+            devices=tuple(d for d in report.devices if d.id not in gone),
+            links=tuple(link for link in report.links if gone.isdisjoint({link.a, link.b})),
+            groups=tuple(group for group in report.groups if gone.isdisjoint(group.members)),
+        )
+
+    def without_over(self, told: Iterable[Holding]) -> Iterator[Holding]:
+        """What the kubelet *told*, but of claims that gave it back after that."""
+        return (holding for holding in told if _key(holding) not in self._over)
+
+
+def _key(holding: Holding) -> Key:
+    return holding.device, holding.holder.namespace, holding.holder.claim
