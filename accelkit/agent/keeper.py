@@ -10,7 +10,7 @@ import attrs
 from accelkit.agent.claim_files import ClaimFiles
 from accelkit.agent.hardware import Hardware
 from accelkit.agent.keeper_holdings import holdings_of, made_by, stuck_in
-from accelkit.agent.keeper_means import Means, Observe, Patience, Tell
+from accelkit.agent.keeper_means import CALL_S, Means, Observe, Patience, Tell
 from accelkit.agent.keeper_releases import Releases
 from accelkit.agent.keeper_reserve import reserve
 from accelkit.agent.keeper_steps import take_steps
@@ -119,19 +119,19 @@ class Keeper:
     async def prepare(self, allocation: Allocation) -> Prepared:
         """Make a claim's devices usable; see :meth:`NodePort.prepare`."""
         claim = _checked(allocation.claim)
-        patience = Patience(self._clock)
+        until = self._clock.monotonic() + CALL_S
         # Waited for in the caller, so that a call whose caller goes meanwhile does not start.
         while (release := self._releasing.get(claim.uid)) is not None:
             text = f"claim {claim.name} is still being released"
-            await self._wait(release.task, patience, text)
+            await self._wait(release.task, until, text)
         running = self._preparing.get(claim.uid)
         if running is None:
-            running = self._start(allocation, patience)
+            running = self._start(allocation)
         elif not _same(running.allocation.pieces, allocation.pieces):
             raise ClaimMismatch(
                 f"claim {claim.name} is being prepared with other devices", claim=claim.uid
             )
-        await self._wait(running.task, patience, f"claim {claim.name} is still being prepared")
+        await self._wait(running.task, until, f"claim {claim.name} is still being prepared")
         return running.task.result()
 
     async def prepared(self, claim: ClaimRef) -> Prepared | None:
@@ -149,7 +149,7 @@ class Keeper:
             running = self._start_release(uid, asked=True)
         running.asked = True
         text = f"claim {uid} is still being released"
-        await self._wait(running.task, Patience(self._clock), text)
+        await self._wait(running.task, self._clock.monotonic() + CALL_S, text)
         running.task.result()
 
     async def mend(self) -> None:
@@ -210,8 +210,8 @@ class Keeper:
             preparing = [one.task for one in self._preparing.values()]
             await asyncio.wait([*preparing, *(one.task for one in self._releasing.values())])
 
-    def _start(self, allocation: Allocation, patience: Patience) -> _Preparing:
-        uid = allocation.claim.uid
+    def _start(self, allocation: Allocation) -> _Preparing:
+        uid, patience = allocation.claim.uid, Patience(self._clock)
         task = asyncio.create_task(self._prepare(allocation, patience), name=f"prepare {uid}")
         running = self._preparing[uid] = _Preparing(allocation, patience, task)
         task.add_done_callback(lambda _: self._ended(self._preparing, uid, running))
@@ -230,9 +230,9 @@ class Keeper:
         if not running.task.cancelled():
             running.task.exception()  # told where it was raised; nobody may be there to take it
 
-    async def _wait(self, task: asyncio.Task[T], patience: Patience, text: str) -> None:
+    async def _wait(self, task: asyncio.Task[T], until: float, text: str) -> None:
         """Return when *task* has ended, which goes on if the caller does not."""
-        left = patience.until - self._clock.monotonic()
+        left = until - self._clock.monotonic()
         await within(self._clock, left, asyncio.shield(task))
         if not task.done():
             raise LedgerBusy(text, remedy="it goes on; ask again")
@@ -333,12 +333,12 @@ class Keeper:
             self._observe("accelkit_release_seconds", took, (vendor, outcome))
 
     async def _release_held(self, uid: str) -> None:
-        patience = Patience(self._clock)
         if (running := self._preparing.get(uid)) is not None:
+            # However long it takes: the kubelet may never ask again.
             running.patience.unwanted = True
             self._means.wake()
-            text = f"claim {uid} is still being prepared"
-            await self._wait(running.task, patience, text)
+            await asyncio.wait([running.task])
+        patience = Patience(self._clock)
         async with self._ledger.locks.claim(uid, patience.until):
             # Another instance may have undone it, and prepared it anew, since it was due.
             entry = self._ledger.look(uid)

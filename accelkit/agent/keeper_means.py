@@ -45,8 +45,10 @@ class Tell(Protocol):
 
 DRA = "dra"
 """The backend through which claims come."""
-PATIENCE_S = 40.0
-"""How long a call of the kubelet, which gives up after 45 s, waits for what can pass."""
+CALL_S = 40.0
+"""How long a call of the kubelet, which gives up after 45 s, is kept without an answer."""
+PATIENCE_S = 38.0
+"""How long work waits for what can pass: its own error must be there in time."""
 PAUSE_S = 0.5
 """How often it looks again, beside every time that something is heard."""
 SETTLE_S = 12.0

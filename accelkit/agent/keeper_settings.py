@@ -9,7 +9,7 @@ import attrs
 from accelkit.agent.keeper_undo import UNDOING, Key, settings_of
 from accelkit.agent.keeper_work import Work
 from accelkit.core.allocation import Setting
-from accelkit.core.errors import ConflictingSetting
+from accelkit.core.errors import ConflictingSetting, PrepareFailed
 from accelkit.core.grants import vendor_of
 
 Wanted: TypeAlias = Mapping[Key, Setting]
@@ -38,6 +38,12 @@ async def _needed(work: Work) -> Wanted:
         vendor = vendor_of(grant)
         needs = await work.patiently(partial(work.means.hardware.needs, vendor, grant))
         for setting in needs:
+            if setting.device is None and vendor != work.entry.pieces[0].device.vendor:
+                raise PrepareFailed(
+                    f"{vendor} needs {setting.key} of no device, in a claim of several vendors",
+                    claim=work.uid,
+                    remedy=f"ask for the devices of {vendor} in a claim of their own",
+                )
             other = wanted.setdefault((vendor, setting.device, setting.key), setting)
             if other.value != setting.value:
                 raise _conflict(work, setting, other.value, "this claim itself")

@@ -73,6 +73,6 @@ async def _destroy(means: Means, device: DeviceId) -> None:
 def settings_of(entry: LedgerEntry) -> Iterator[tuple[Key, Setting]]:
     """Each setting of *entry*, and what it is of."""
     for setting in entry.settings:
-        # A driver has the devices of one vendor, so what is of no device is of that one.
+        # What is of no device is of the vendor of the first: see where it is written down.
         vendor = (setting.device or entry.pieces[0].device).vendor
         yield (vendor, setting.device, setting.key), setting

@@ -6,9 +6,8 @@ from collections.abc import Callable, Collection
 from accelkit.agent.keeper_means import Means, Tell
 from accelkit.agent.keeper_releases import KEEPER
 from accelkit.agent.problems import Problems
-from accelkit.core.allocation import ClaimRef
 from accelkit.core.claims import EntryState, LedgerEntry
-from accelkit.core.errors import LedgerError
+from accelkit.core.errors import LedgerEntry as BadEntry, LedgerError
 
 log = logging.getLogger(__name__)
 
@@ -86,8 +85,8 @@ class Watch:
         for uid in unread.keys() - self._unread:
             error = unread[uid].error
             self._problems.note(KEEPER, error.code, uid, str(error), error.remedy)
-            claim = ClaimRef(uid=uid, namespace="", name="")
-            self._tell("LedgerEntryQuarantined", str(error), claim=claim)
+            if isinstance(error, BadEntry):
+                self._tell("LedgerEntryQuarantined", str(error))
         for uid in self._unread - unread.keys():
             for code in ("ledger-entry", "ledger-newer", "ledger-failed"):
                 self._problems.solve(KEEPER, code, uid)

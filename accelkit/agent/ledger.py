@@ -102,7 +102,7 @@ class Ledger:
             LedgerError: It cannot be removed.
         """
         with in_words(f"{self._run} cannot be cleaned"):
-            for path in sorted(self._run.iterdir()):
+            for path in sorted(self._run.iterdir()) if self._run.exists() else ():
                 if path.name != self._boot and (path / "claims").is_dir():
                     log.info("earlier boot forgotten", extra={"boot": path.name})
                     self._disk.remove_tree(path)

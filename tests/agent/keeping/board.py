@@ -65,6 +65,8 @@ class Board:
     numbers: int = 0
     tells_numbers: bool = True
     """Whether containers see them."""
+    sets: bool = False
+    """Whether edits say something of a set as a whole."""
 
     def add_part(self, root: str, profile: str, start: int, *, usable: bool = True) -> str:
         """Make a partition, by whomever; returns its name."""
@@ -149,10 +151,16 @@ class MemoryHardware:
         self.errors: dict[str, AccelkitError] = {}
         """What calls raise, by name and what they are about."""
         self.calls: list[str] = []
+        self.grants: list[Grant] = []
+        """Those whose edits were asked for."""
 
     async def edits(self, vendor: str, grant: Grant) -> Edits:  # noqa: ARG002 - there is one
         await self._begin("edits", *(g.device.id.name for g in grant.granted))
+        self.grants.append(grant)
+        order = ",".join(g.device.id.name for g in grant.granted)
+        whole = ContainerEdits(env=FrozenMap({"SET": order})) if self.board.sets else None
         return Edits(
+            whole=whole or ContainerEdits(),
             each=FrozenMap(
                 (
                     g.device.id,
@@ -162,7 +170,7 @@ class MemoryHardware:
                     ),
                 )
                 for g in grant.granted
-            )
+            ),
         )
 
     def _told(self, device: Device) -> str:

@@ -2,10 +2,12 @@
 
 import asyncio
 import selectors
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
-from typing import TypeVar
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -71,10 +73,15 @@ class VirtualClock:
         await asyncio.sleep(seconds)
 
 
-def run(work: Coroutine[object, object, T]) -> T:
-    """Run *work* in a loop of its own."""
-    loop = VirtualLoop()
-    try:
-        return loop.run(work)
-    finally:
-        loop.close()
+def virtually(test: Callable[P, Coroutine[object, object, None]]) -> Callable[P, None]:
+    """Run an asynchronous test in a loop of its own, in which time jumps."""
+
+    @wraps(test)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        loop = VirtualLoop()
+        try:
+            loop.run(test(*args, **kwargs))
+        finally:
+            loop.close()
+
+    return run

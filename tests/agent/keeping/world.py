@@ -1,7 +1,8 @@
 """A node in memory: its files and hardware, and keepers that come and go."""
 
+import asyncio
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -97,10 +98,14 @@ class World:
     storage: Storage = attrs.Factory(MemoryStorage)
     clock: Clock = attrs.Factory(VirtualClock)
 
-    def agent(self, process: Process | None = None) -> Agent:
+    def agent(
+        self,
+        process: Process | None = None,
+        hardware: Callable[[Board, Process], MemoryHardware] = MemoryHardware,
+    ) -> Agent:
         """A new agent; it has read nothing yet."""
         process = process or Process()
-        hardware = MemoryHardware(self.board, process)
+        door = hardware(self.board, process)
         disk = self.storage.door(process)
         told: list[tuple[str, str]] = []
         seconds: list[tuple[str, tuple[str, ...]]] = []
@@ -115,7 +120,7 @@ class World:
         keeper = Keeper(
             ledger=Ledger(self.storage.path(RUN), BOOT, writer="1.0", clock=self.clock, disk=disk),
             files=ClaimFiles(self.storage.path(CDI), disk=disk),
-            hardware=hardware,
+            hardware=door,
             view=lambda: made[0].view,
             clock=self.clock,
             drivers=lambda: (DRIVER,),
@@ -128,13 +133,21 @@ class World:
             Agent(
                 process=process,
                 keeper=keeper,
-                hardware=hardware,
+                hardware=door,
                 view=view_of(self.board),
                 told=told,
                 seconds=seconds,
             )
         )
         return made[0]
+
+    async def begun(
+        self, hardware: Callable[[Board, Process], MemoryHardware] = MemoryHardware
+    ) -> Agent:
+        """A new agent that has read the record."""
+        agent = self.agent(hardware=hardware)
+        await agent.keeper.load()
+        return agent
 
     def look(self, agent: Agent) -> None:
         """Let *agent* see the hardware as it is now."""
@@ -170,5 +183,28 @@ def library(offer: Offer = OFFER) -> Offer:
     return attrs.evolve(offer, sharing=Sharing(shares=2, enforce=Enforcement.LIBRARY))
 
 
-def names(devices: Iterable[Device | DeviceId]) -> set[str]:
-    return {d.name if isinstance(d, DeviceId) else d.id.name for d in devices}
+def moved(view: View, name: str, vendor: str) -> View:
+    """*view*, and the same device of another vendor."""
+    device = view.devices[ident(name)]
+    other = attrs.evolve(device, id=DeviceId(vendor=vendor, name=name))
+    snapshot = attrs.evolve(
+        view.snapshot,
+        devices=(*view.snapshot.devices, other),
+        answered=view.snapshot.answered | {vendor},
+    )
+    return attrs.evolve(
+        view,
+        snapshot=snapshot,
+        assignments=FrozenMap({**view.assignments, other.id: view.assignments[device.id]}),
+        verdicts=FrozenMap({**view.verdicts, other.id: view.verdicts[device.id]}),
+    )
+
+
+def used(name: str, request: str = "r", share: str | None = None, *, admin: bool = False) -> Piece:
+    """A piece of an allocation."""
+    return Piece(device=ident(name), request=request, share=share, admin=admin)
+
+
+async def soon(seconds: float = 0.2) -> None:
+    """Let everything happen that does not wait longer."""
+    await asyncio.sleep(seconds)
