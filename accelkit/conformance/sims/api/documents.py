@@ -33,7 +33,7 @@ class RawJson:
 
 def _go(text: str) -> str:
     """*text* with what Go's encoder does not leave as it is."""
-    pairs = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+    pairs = {c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
     return "".join(pairs.get(c, c) for c in text)
 
 
