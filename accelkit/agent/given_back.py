@@ -53,14 +53,16 @@ class GivenBack:
 
     def without_gone(self, report: VendorReport) -> VendorReport:
         """*report* without partitions that were unmade after it."""
-        gone = self._gone.keys() & {device.id for device in report.devices}
+        gone = {device for device in self._gone if device.vendor == report.vendor}
         if not gone:
             return report
+        names = {device.name for device in gone}
         return attrs.evolve(
             report,
             devices=tuple(d for d in report.devices if d.id not in gone),
             links=tuple(link for link in report.links if gone.isdisjoint({link.a, link.b})),
             groups=tuple(group for group in report.groups if gone.isdisjoint(group.members)),
+            problems=tuple(p for p in report.problems if p.subject not in names),
         )
 
     def without_over(self, told: Iterable[Holding]) -> Iterator[Holding]:

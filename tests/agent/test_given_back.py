@@ -15,6 +15,7 @@ from accelkit.core.model import (
     Holder,
     Holding,
     Link,
+    Problem,
     VendorReport,
 )
 from accelkit.core.real_host import RealHost
@@ -30,6 +31,10 @@ REPORT = VendorReport(
     devices=tuple(Device(id=i, kind="toy") for i in (PART, REST)),
     links=(Link(a=PART, b=REST, kind=LinkKind.DIRECT),),
     groups=(Group(kind="board", name="one", members=(PART, REST)),),
+    problems=tuple(
+        Problem(vendor="toy", subject=i.name, code="not-there", reason="its file is gone")
+        for i in (PART, REST)
+    ),
 )
 
 
@@ -67,7 +72,7 @@ async def test_unmade_partition_is_not_there_though_its_vendor_was_not_read_sinc
 
     assert before == REPORT
     assert around.given_back.without_gone(REPORT) == VendorReport(
-        vendor="toy", answered=True, devices=REPORT.devices[1:]
+        vendor="toy", answered=True, devices=REPORT.devices[1:], problems=REPORT.problems[1:]
     )
 
 

@@ -1,7 +1,5 @@
 """GPUs and MIG instances as devices of the model. Not here: how they were read."""
 
-from collections.abc import Iterator
-
 from accelkit import (
     Device,
     DeviceNode,
@@ -9,6 +7,7 @@ from accelkit import (
     Locality,
     Mode,
     PciFunction,
+    Profile,
     Vendor,
     Version,
     dns_label,
@@ -72,23 +71,34 @@ def _modes(gpu: Gpu) -> tuple[Mode, ...]:
     return (Mode(name=mig.MIG, live=gpu.live), Mode(name=mig.WHOLE, live=gpu.live))
 
 
-def instance_devices(
-    vendor: Vendor, host: Host, parent: Device, gpu: Gpu, instances: tuple[mig.Instance, ...]
-) -> Iterator[Device]:
-    """The partitions of *parent*; those without a MIG device that is all of it are not usable."""
-    profiles = {p.name: p for p in parent.profiles}
-    for instance in instances:
-        uuid = instance.uuid
-        yield vendor.partition(
-            parent,
-            profiles[instance.profile],
-            instance.start,
-            usable=uuid is not None,
-            nodes=[
-                DeviceNode(path=nodes.gpu_path(gpu.minor)),
-                *nodes.control_nodes(host),
-                *nodes.instance_nodes(host, gpu.minor, instance.gi, instance.ci),
-            ],
-            aliases=() if uuid is None else (uuid,),
-            handle=uuid,
-        )
+def instance_device(
+    vendor: Vendor, host: Host, parent: Device, gpu: Gpu, instance: mig.Instance
+) -> Device:
+    """A partition of *parent*; without a MIG device that is all of it it is not usable.
+
+    Raises:
+        NotThere: The kernel module shows no right to it: it is just being made or unmade.
+    """
+    uuid = instance.uuid
+    return vendor.partition(
+        parent,
+        _profile(parent, instance),
+        instance.start,
+        usable=uuid is not None,
+        nodes=[
+            DeviceNode(path=nodes.gpu_path(gpu.minor)),
+            *nodes.control_nodes(host),
+            *nodes.instance_nodes(host, gpu.minor, instance.gi, instance.ci),
+        ],
+        aliases=() if uuid is None else (uuid,),
+        handle=uuid,
+    )
+
+
+def instance_name(vendor: Vendor, parent: Device, instance: mig.Instance) -> str:
+    """What `instance_device` calls it."""
+    return vendor.partition(parent, _profile(parent, instance), instance.start).id.name
+
+
+def _profile(parent: Device, instance: mig.Instance) -> Profile:
+    return next(profile for profile in parent.profiles if profile.name == instance.profile)

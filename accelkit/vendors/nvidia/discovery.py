@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import TypeAlias
 
 from accelkit import (
     AccelkitError,
@@ -35,6 +36,10 @@ READING_S = 6.0
 
 FOREIGN_DRIVERS = frozenset({"vfio-pci", "pci-stub"})
 """Whoever binds a GPU to these means to give it to a virtual machine: it is not ours."""
+
+
+Family: TypeAlias = tuple[Device, list[Device | Unreadable]]
+"""A whole GPU and what is cut out of it."""
 
 
 class _Failed(SourceError):
@@ -137,9 +142,9 @@ _LOST = "gpu-lost"
 
 
 def _told(
-    functions: Mapping[str, PciFunction], answers: list[list[Device] | SourceError]
+    functions: Mapping[str, PciFunction], answers: list[Family | SourceError]
 ) -> Iterator[Device | Unreadable]:
-    good: dict[str, list[Device]] = {}
+    good: dict[str, Family] = {}
     bad: dict[str, SourceError] = {}
     nameless: list[SourceError] = []
     for answer in answers:
@@ -152,16 +157,18 @@ def _told(
             else:
                 bad[address] = answer
             continue
-        address = answer[0].locality.pci_address or ""
-        if address in good or any(answer[0].id == d[0].id for d in good.values()):
-            bad[address] = Rubbish(f"two GPUs say they are {answer[0].handle}")
+        whole, _ = answer
+        address = whole.locality.pci_address or ""
+        if address in good or any(whole.id == other.id for other, _ in good.values()):
+            bad[address] = Rubbish(f"two GPUs say they are {whole.handle}")
         else:
             good[address] = answer
     for address in sorted({*good, *bad, *functions}):
         if address in bad:
             yield _unreadable(address, bad[address])
         elif address in good:
-            yield from good[address]
+            whole, parts = good[address]
+            yield from (whole, *parts)
         else:
             yield _unlisted(functions[address], nameless)
 
@@ -179,8 +186,8 @@ def _unreadable(address: str, error: SourceError) -> Unreadable:
 
 
 def _read_one(
-    nvml: Nvml, driver: Driver, index: int, place: Callable[[Nvml, Gpu], list[Device]]
-) -> list[Device]:
+    nvml: Nvml, driver: Driver, index: int, place: Callable[[Nvml, Gpu], Family]
+) -> Family:
     """One GPU and its partitions.
 
     Raises:
@@ -202,8 +209,8 @@ def _read_one(
 
 def as_devices(
     vendor: Vendor, host: Host, functions: Mapping[str, PciFunction], nvml: Nvml, gpu: Gpu
-) -> list[Device]:
-    """The whole GPU and its partitions."""
+) -> Family:
+    """The whole GPU and its partitions, of which some may just be made or unmade."""
     fabric = read_fabric(nvml, gpu.handle)
     if fabric is not None and fabric.clique is not None:
         gpu.facts["fabricClique"] = fabric.clique
@@ -211,8 +218,31 @@ def as_devices(
     cut = mig.read_cut(nvml, gpu.handle, gpu.memory or 0) if can else mig.Cut()
     whole = devices.gpu_device(vendor, host, gpu, cut, functions.get(gpu.address))
 
-    def parts() -> list[Device]:
-        found = mig.read_instances(nvml, gpu.handle, cut)
-        return list(devices.instance_devices(vendor, host, whole, gpu, found))
+    place = partial(devices.instance_device, vendor, host, whole, gpu)
 
-    return [whole, *(mig.steady(parts) if gpu.mig else [])]
+    def instances() -> tuple[mig.Instance, ...]:
+        return mig.read_instances(nvml, gpu.handle, cut)
+
+    def parts() -> list[Device | Unreadable]:
+        return [place(instance) for instance in instances()]
+
+    def parts_as_far_as_known() -> list[Device | Unreadable]:
+        return [_known(instance, place, vendor, whole) for instance in instances()]
+
+    if not gpu.mig:
+        return whole, []
+    try:
+        return whole, mig.steady(parts)
+    except NotThere:
+        return whole, mig.steady(parts_as_far_as_known)
+
+
+def _known(
+    instance: mig.Instance, place: Callable[[mig.Instance], Device], vendor: Vendor, whole: Device
+) -> Device | Unreadable:
+    """A partition; the others do not wait for one whose rights are gone, or not there yet."""
+    try:
+        return place(instance)
+    except NotThere as error:
+        name = devices.instance_name(vendor, whole, instance)
+        return Unreadable(subject=name, code=error.code, reason=str(error), remedy=error.remedy)

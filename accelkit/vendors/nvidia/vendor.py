@@ -248,9 +248,10 @@ class Nvidia(
             roots = driver.driver_roots(self._chosen.driver_root)
             nodes.make_instance_nodes(host, roots, gpu.minor, there.gi, there.ci)
         functions = {f.address: f for f in self._functions(host)}
-        for device in discovery.as_devices(self, host, functions, nvml, gpu):
-            if device.placement == placement:
-                return self._shared(host, device)
+        _, parts = discovery.as_devices(self, host, functions, nvml, gpu)
+        for part in parts:
+            if isinstance(part, Device) and part.placement == placement:
+                return self._shared(host, part)
         raise PartitionError(
             f"{card.name}: {placement.profile} at slot {placement.start} is gone again",
             device=card.name,

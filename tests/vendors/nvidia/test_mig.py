@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import attrs
 import pytest
 
@@ -182,3 +184,19 @@ def test_gpu_that_is_cut_between_two_calls_is_read_again(
     names = {d.id.name[-2:] for d in found if isinstance(d, Device) and d.parent is not None}
     assert names <= {"-2", "-5"}
     assert [p.id.name[-2:] for p in parts(made)] == left
+
+
+def test_partition_whose_rights_are_gone_hides_neither_its_gpu_nor_other_partitions(
+    bench: Make,
+) -> None:
+    """As for a moment while it is unmade."""
+    made = bench("h100", 1)
+    made.do("mig gpu-0 on", "create-mig gpu-0 3g.40gb 4", "create-mig gpu-0 1g.10gb 0")
+    *others, going = made.devices()
+    right = Path(made.directory, "proc/driver/nvidia/capabilities/gpu0/mig/gi1/ci0/access")
+    right.unlink()
+
+    assert made.devices() == tuple(others)
+    (unread,) = made.unreadable()
+    assert (unread.subject, unread.code) == (going.id.name, "not-there")
+    assert "gi1/ci0/access" in unread.reason
