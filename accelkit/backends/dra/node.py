@@ -90,6 +90,15 @@ def _agent() -> Iterator[None]:
         raise _OfAgentError(error) from error
 
 
+@attrs.define(eq=False)
+class _Reading:
+    """A claim on its way from the API server."""
+
+    task: asyncio.Future[Json]
+    unwanted: bool = False
+    """It was given back: a kubelet does that in the middle of a call, and never again."""
+
+
 @attrs.frozen
 class _Kind:
     """What is done with claims, in the words of metrics, events and the log."""
@@ -125,6 +134,8 @@ class NodeService:
         self._node = node
         self._patience = patience
         self._companions = tuple(companions)
+        self._reading: dict[str, set[_Reading]] = {}
+        """Of claims that are being read, by uid."""
 
     def handlers(self) -> tuple[Handler, ...]:
         """Both calls, in both versions; v1beta1 does not know share ids."""
@@ -187,7 +198,7 @@ class NodeService:
         tree: Json | None = None
         prepared = await self._node.prepared(claim)
         if prepared is None:
-            tree = await fetch(self._node, claim, self._patience)
+            tree = await self._read(claim)
             allocation = allocation_of(tree, claim, self._driver, self._node.view())
             pods.extend(allocation.pods)
             with _agent():
@@ -205,9 +216,35 @@ class NodeService:
             prepared = await companion.prepared(prepared, tree)
         return prepared
 
+    async def _read(self, claim: ClaimRef) -> Json:
+        """The claim, unless it is given back meanwhile: the agent does not know it yet.
+
+        Raises:
+            ClaimMismatch: It is another one, or was given back.
+            PrepareFailed: It cannot be read.
+        """
+        reading = _Reading(asyncio.ensure_future(fetch(self._node, claim, self._patience)))
+        readings = self._reading.setdefault(claim.uid, set())
+        readings.add(reading)
+        try:
+            await asyncio.wait([reading.task])
+        finally:
+            reading.task.cancel()
+            readings.discard(reading)
+            if not readings:
+                self._reading.pop(claim.uid, None)
+        if reading.unwanted:
+            raise ClaimMismatch(
+                f"claim {claim.name} was given back while it was being read", claim=claim.uid
+            )
+        return reading.task.result()
+
     async def _release(self, uid: str) -> None:
         if not is_uid(uid):
             return  # nothing was ever prepared for it
+        for reading in self._reading.get(uid, ()):
+            reading.unwanted = True
+            reading.task.cancel()
         with _agent():
             await self._node.release(uid)
         for companion in self._companions:

@@ -1,5 +1,6 @@
 """Questions to one server from the loop: threads, deadlines, patience. Not here: what is asked."""
 
+import asyncio
 import http.client
 import random
 import threading
@@ -20,6 +21,8 @@ from accelkit.core.kube import Json
 Count = Callable[[str, str, str], None]
 """Told of every request: verb, resource and code, which is ``error`` where no answer came."""
 
+CALLS = 4
+"""At once, at most."""
 _BUSY = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 _SHORTEST_PAUSE_S = 0.2
 _FAILURES = (OSError, http.client.HTTPException, ValueError)
@@ -29,7 +32,8 @@ _FAILURES = (OSError, http.client.HTTPException, ValueError)
 class Asking:
     """Asks through a transport, which the first question opens.
 
-    Calls have one thread, streams the other.
+    Calls have a thread each, up to some, so that one that is slow holds up no other; streams have
+    one together.
 
     Args:
         open_transport: Called in a thread; what it raises is the question's error.
@@ -49,7 +53,7 @@ class Asking:
         self._timeout_s = timeout_s
         self._count = count
         self._clock = clock
-        self._calls = Worker("kube-calls")
+        self._calls = tuple(Worker("kube-calls") for _ in range(CALLS))
         self._streams = Worker("kube-watches")
         self._opening = threading.Lock()
         self._transport: Transport | None = None
@@ -61,7 +65,7 @@ class Asking:
             ApiError: The server refused.
             TransportError: It could not be asked, or did not answer in time.
         """
-        answer = await self._patiently(self._calls, request)
+        answer = await self._patiently(self._idle(), request)
         assert isinstance(answer, Answer)
         assert answer.item is not None
         return answer.item
@@ -93,10 +97,13 @@ class Asking:
 
     async def close(self) -> None:
         """End what runs, and the threads; may be called twice."""
-        await self._calls.close()
-        await self._streams.close()
+        await asyncio.gather(*(worker.close() for worker in (*self._calls, self._streams)))
         if self._transport is not None:
             self._transport.close()
+
+    def _idle(self) -> Worker:
+        """The first that has nothing to do, so that no more threads start than are needed."""
+        return next((worker for worker in self._calls if not worker.busy), self._calls[-1])
 
     async def _patiently(self, worker: Worker, request: Request) -> Answer | Stream:
         """Ask until the server is not too busy to answer, while there is time."""

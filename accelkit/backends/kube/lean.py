@@ -36,7 +36,7 @@ class _Connection:
 
 
 class Lean:
-    """One kept connection for calls, and one for each stream."""
+    """Kept connections for calls, as many as were needed at once, and one for each stream."""
 
     def __init__(self, access: Access, user_agent: str) -> None:
         self.server = access.server
@@ -46,7 +46,7 @@ class Lean:
         url = urlsplit(access.server)
         self._host, self._prefix = url.netloc, url.path.rstrip("/")
         self._kept: list[_Connection] = []
-        """At most one; a list, because taking from it cannot be done by two threads at once."""
+        """A list, because taking from it cannot be done by two threads at once."""
 
     def exchange(self, request: Request, call: Call) -> Answer | Stream:
         headers = {"Host": self._host, **self._credentials(), **request.headers()}

@@ -14,6 +14,8 @@ from accelkit.core.kube import Json
 
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
+_ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+"""As kubectl writes: servers compare the parameters of claims byte for byte."""
 
 
 @attrs.frozen(kw_only=True)
@@ -40,7 +42,8 @@ class Request:
     def body(self) -> bytes | None:
         if self.item is None:
             return None
-        return json.dumps(self.item, default=_plain, separators=(",", ":")).encode()
+        text = json.dumps(self.item, default=_plain, separators=(",", ":"), ensure_ascii=False)
+        return text.translate(_ESCAPED).encode(errors="replace")
 
     def headers(self) -> dict[str, str]:
         found = {"Accept": JSON}
@@ -71,7 +74,7 @@ class Answer:
 
 
 class Transport(Protocol):
-    """Carries requests to one API server; blocks, and is used by two threads at once."""
+    """Carries requests to one API server; blocks, and is used by several threads at once."""
 
     @property
     def server(self) -> str:

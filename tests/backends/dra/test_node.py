@@ -348,6 +348,26 @@ async def test_claim_is_released_without_the_api_server(tmp_path: Path) -> None:
         assert here.node.entries == {}
 
 
+async def test_claim_that_is_given_back_while_it_is_read_is_not_prepared(tmp_path: Path) -> None:
+    """A kubelet gives back inside a running call after a force delete, and never again."""
+    async with serving(tmp_path, claim(1)) as here:
+        reading, go_on = asyncio.Event(), asyncio.Event()
+
+        async def hang(_name: str) -> None:
+            reading.set()
+            await go_on.wait()
+
+        here.kube.reading = hang
+        call = asyncio.create_task(here.prepare_one())
+        await reading.wait()
+        released = await here.unprepare(asked(1))
+        go_on.set()
+
+        assert released == {uid(1): dra.NodeUnprepareResourceResponse()}
+        assert (await call).error == "claim c1 was given back while it was being read"
+        assert here.node.entries == {}
+
+
 @pytest.mark.parametrize("beta", [True, False])
 async def test_release_of_unknown_claims_is_fine(tmp_path: Path, beta: bool) -> None:
     strange = dra.Claim(namespace="default", name="c1", uid="../../etc/passwd")

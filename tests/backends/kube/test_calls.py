@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from accelkit.backends.kube.asking import CALLS
 from accelkit.backends.kube.faults import Closed
 from accelkit.backends.kube.objects import Objects
 from accelkit.backends.kube.reading import BODY_BYTES
@@ -292,12 +293,33 @@ async def test_an_answer_in_chunks_is_read(server: Scripted, kube: Objects) -> N
 # Connections.
 
 
-async def test_one_connection_carries_all_calls(server: Scripted, kube: Objects) -> None:
+async def test_one_connection_carries_all_calls_one_after_another(
+    server: Scripted, kube: Objects
+) -> None:
     for _ in range(5):
         await kube.get(SLICES, "a")
-    await asyncio.gather(*(kube.get(SLICES, "a") for _ in range(20)))
 
     assert server.connections == 1
+
+
+async def test_few_connections_carry_many_calls_at_once(server: Scripted, kube: Objects) -> None:
+    await asyncio.gather(*(kube.get(SLICES, "a") for _ in range(20)))
+    await asyncio.gather(*(kube.get(SLICES, "a") for _ in range(20)))
+
+    assert 1 <= server.connections <= CALLS
+
+
+async def test_a_call_does_not_wait_for_one_that_is_not_answered(
+    server: Scripted, kube: Objects
+) -> None:
+    server.answer(nothing, says(SLICE))
+    slow = asyncio.create_task(kube.get(SLICES, "slow"))
+    await until(lambda: server.asked)
+
+    await kube.get(SLICES, "quick")
+
+    assert not slow.done()
+    slow.cancel()
 
 
 async def test_a_refusal_keeps_the_connection(server: Scripted, kube: Objects) -> None:
@@ -419,17 +441,18 @@ async def test_a_call_that_is_cancelled_ends_its_connection_at_once(
 async def test_a_call_that_is_cancelled_before_its_turn_is_never_made(
     server: Scripted, kube: Objects
 ) -> None:
-    server.answer(nothing, says(SLICE))
-    first = asyncio.create_task(kube.get(SLICES, "first"))
-    await until(lambda: server.asked)
+    server.answer(*[nothing] * CALLS, says(SLICE))
+    first = [asyncio.create_task(kube.get(SLICES, "first")) for _ in range(CALLS)]
+    await until(lambda: len(server.asked) == CALLS)
     second = asyncio.create_task(kube.get(SLICES, "second"))
     await asyncio.sleep(0)
 
-    second.cancel()
-    first.cancel()
+    for task in (second, *first):
+        task.cancel()
     await kube.get(SLICES, "third")
 
-    assert [a.target for a in server.asked] == [f"{PATH}/first", f"{PATH}/third"]
+    targets = [asked.target for asked in server.asked]
+    assert targets == [*[f"{PATH}/first"] * CALLS, f"{PATH}/third"]
 
 
 # The end.
