@@ -1,6 +1,6 @@
 """Both clients against the simulated API server: the suite that runs on real ones, too."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 
 import pytest
@@ -100,3 +100,30 @@ class TestSimulatedServer(Behaviour):
         await changes.aclose()
 
         await until(lambda: server.sim.watching() == 0)
+
+    async def test_parameters_of_a_claim_come_back_to_the_server_as_they_were(
+        self, server: SimulatedServer, kube: Objects
+    ) -> None:
+        parameters = {"name": "größer <1>", "n": 1.0}
+        opaque = {"driver": "d.test", "parameters": parameters}
+        asked = {"name": "r", "exactly": {"deviceClassName": "c"}}
+        made = server.sim.create(
+            CLAIMS,
+            {
+                "metadata": {"name": "a"},
+                "spec": {"devices": {"requests": [asked], "config": [{"opaque": opaque}]}},
+            },
+            "default",
+        )
+        device = {"driver": "d.test", "pool": "p", "device": "d"}
+        config = [{"source": "FromClaim", "opaque": opaque}]
+        allocation = {"devices": {"results": [{**device, "request": "r"}], "config": config}}
+        server.sim.replace(CLAIMS, {**made, "status": {"allocation": allocation}}, sub="status")
+
+        found = await kube.get(CLAIMS, "a", namespace="default")
+        assert isinstance(found["status"], Mapping)
+        fresh = {**found, "status": {**found["status"], "devices": [device]}}
+        written = await kube.replace(CLAIMS, fresh, namespace="default", subresource="status")
+
+        device = {**device, "conditions": None}
+        assert written["status"] == {"allocation": allocation, "devices": [device]}

@@ -23,7 +23,7 @@ class RawJson:
     def of(cls, value: object) -> "RawJson":
         """As an API server writes *value* itself: keys in order, no spaces."""
         text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return cls(_go(text), value)
+        return cls(_go(text), json.loads(text))
 
     def compact(self) -> "RawJson":
         """As it comes back from a server: without spaces."""
