@@ -125,5 +125,5 @@ class TestSimulatedServer(Behaviour):
         fresh = {**found, "status": {**found["status"], "devices": [device]}}
         written = await kube.replace(CLAIMS, fresh, namespace="default", subresource="status")
 
-        device = {**device, "conditions": None}
-        assert written["status"] == {"allocation": allocation, "devices": [device]}
+        reported = {**device, "conditions": None}
+        assert written["status"] == {"allocation": allocation, "devices": [reported]}
