@@ -1,7 +1,8 @@
-"""What claims gave back, until vendors and the kubelet have said so, too. Not here: who asks them.
+"""What claims made and gave back, until vendors and the kubelet have said so, too.
 
 A vendor that was read before shows partitions that are gone by now, which would be somebody
-else's; a kubelet that was asked before names claims that have nothing any more.
+else's, or are only half made; a kubelet that was asked before names claims that have nothing any
+more. Not here: who asks them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -51,9 +52,10 @@ class GivenBack:
             if key in held or self._holders.answered > question:
                 del self._over[key]
 
-    def without_gone(self, report: VendorReport) -> VendorReport:
-        """*report* without partitions that were unmade after it."""
+    def corrected(self, report: VendorReport) -> VendorReport:
+        """*report* without partitions that were unmade after it, or are only half made yet."""
         gone = {device for device in self._gone if device.vendor == report.vendor}
+        gone |= {d.id for d in report.devices if d.id in self._made and not d.usable}
         if not gone:
             return report
         names = {device.name for device in gone}

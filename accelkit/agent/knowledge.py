@@ -160,7 +160,7 @@ class Knowledge:
             held |= self.store.view.devices.keys()
         return assemble(
             self._node,
-            map(self._given_back.without_gone, reports.values()),
+            map(self._given_back.corrected, reports.values()),
             readings.values(),
             previous=self.store.view.snapshot,
             held=held,

@@ -66,12 +66,12 @@ async def test_unmade_partition_is_not_there_though_its_vendor_was_not_read_sinc
     around = Around(tmp_path)
     await around.read_vendor()
     around.given_back.compare(made=[PART], claims=[])
-    before = around.given_back.without_gone(REPORT)
+    before = around.given_back.corrected(REPORT)
 
     around.given_back.compare(made=[], claims=[])
 
     assert before == REPORT
-    assert around.given_back.without_gone(REPORT) == VendorReport(
+    assert around.given_back.corrected(REPORT) == VendorReport(
         vendor="toy", answered=True, devices=REPORT.devices[1:], problems=REPORT.problems[1:]
     )
 
@@ -83,12 +83,12 @@ async def test_partition_that_is_there_at_a_later_read_is_somebody_elses(tmp_pat
 
     await around.source.read()
     around.given_back.compare(made=[], claims=[])
-    while_it_is_read = around.given_back.without_gone(REPORT)
+    while_it_is_read = around.given_back.corrected(REPORT)
     around.source.heard = around.source.asked
     around.given_back.compare(made=[], claims=[])
 
     assert while_it_is_read != REPORT
-    assert around.given_back.without_gone(REPORT) == REPORT
+    assert around.given_back.corrected(REPORT) == REPORT
 
 
 async def test_partition_that_a_read_may_have_met_halfway_is_asked_for_again(
@@ -102,7 +102,7 @@ async def test_partition_that_a_read_may_have_met_halfway_is_asked_for_again(
     around.source.heard = around.source.asked
     around.given_back.compare(made=[], claims=[])
 
-    assert around.given_back.without_gone(REPORT) != REPORT
+    assert around.given_back.corrected(REPORT) != REPORT
 
 
 async def test_partition_that_is_made_again_is_there(tmp_path: Path) -> None:
@@ -112,7 +112,17 @@ async def test_partition_that_is_made_again_is_there(tmp_path: Path) -> None:
 
     around.given_back.compare(made=[PART], claims=[])
 
-    assert around.given_back.without_gone(REPORT) == REPORT
+    assert around.given_back.corrected(REPORT) == REPORT
+
+
+async def test_partition_that_is_half_made_for_a_claim_is_not_there_yet(tmp_path: Path) -> None:
+    """It is offered as one that could be; of a stranger it is what it looks like."""
+    around = Around(tmp_path)
+    part, rest = (attrs.evolve(d, usable=False) for d in REPORT.devices)
+    half = VendorReport(vendor="toy", answered=True, devices=(part, rest))
+    around.given_back.compare(made=[PART], claims=[])
+
+    assert around.given_back.corrected(half).devices == (rest,)
 
 
 async def test_claim_that_is_over_holds_nothing_though_the_kubelet_named_it(
@@ -166,4 +176,4 @@ async def test_partition_of_a_vendor_that_is_asked_no_more_is_nothing_to_remembe
 
     around.given_back.compare(made=[], claims=[])
 
-    assert around.given_back.without_gone(other) == other
+    assert around.given_back.corrected(other) == other
