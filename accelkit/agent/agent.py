@@ -10,6 +10,7 @@ import attrs
 
 from accelkit.agent import figures, loops
 from accelkit.agent.admission import Pending
+from accelkit.agent.disk import Disk, HostDisk
 from accelkit.agent.duties import Around, Duties
 from accelkit.agent.endpoints import Answers
 from accelkit.agent.holders import Holders, HoldingsReader
@@ -58,6 +59,8 @@ class Parts:
     """By name; those that no offer goes through are not started."""
     host: Host
     clock: Clock
+    disk: Disk = attrs.field(factory=HostDisk)
+    """The door to the record of claims, and to their CDI files."""
     version: str = ""
     boot: str = ""
     holdings: HoldingsReader | None = None
@@ -246,6 +249,7 @@ class Agent:
             boot=self._parts.boot,
             version=self._parts.version,
             run=run,
+            disk=self._parts.disk,
             knowledge=self._knowledge,
             holders=self._holders,
             holdings=self._holdings,

@@ -13,7 +13,7 @@ from accelkit.agent import figures
 from accelkit.agent.claim_files import ClaimFiles
 from accelkit.agent.cutting import Cutting
 from accelkit.agent.cutting_steps import Steps
-from accelkit.agent.disk import HostDisk
+from accelkit.agent.disk import Disk
 from accelkit.agent.events import Events
 from accelkit.agent.holders import Holders, split_sets
 from accelkit.agent.keeper import Keeper
@@ -60,6 +60,7 @@ class Around:
     boot: str
     version: str
     run: Path
+    disk: Disk
     knowledge: Knowledge
     holders: Holders
     holdings: Bell
@@ -93,8 +94,9 @@ class Duties:
         )
         self.works = Works(knowledge.sources, lambda: knowledge.store.view)
         self._changed = Bell()
-        self._disk = HostDisk()
-        self._ledger = Ledger(around.run, boot, writer=around.version, clock=clock, disk=self._disk)
+        self._ledger = Ledger(
+            around.run, boot, writer=around.version, clock=clock, disk=around.disk
+        )
         self.keeper = self._make_keeper()
         self.names = Names(
             around.node,
@@ -281,7 +283,7 @@ class Duties:
         policy = around.knowledge.policy
         return Keeper(
             ledger=self._ledger,
-            files=ClaimFiles(Path(policy.paths.cdi), disk=self._disk),
+            files=ClaimFiles(Path(policy.paths.cdi), disk=around.disk),
             hardware=self.works,
             view=lambda: around.knowledge.store.view,
             clock=around.clock,

@@ -84,6 +84,12 @@ def make_cgroup(name: str) -> str:
     return f"/{GROUP}/{name}"
 
 
+def pods_group(name: str) -> Path:
+    """Where the control groups of a node's containers are, below those of their pods."""
+    version_2 = (CGROUPS / "cgroup.controllers").exists()
+    return (CGROUPS if version_2 else CGROUPS / "pids") / GROUP / name / "kubepods"
+
+
 def _clear(group: Path) -> bool:
     for folder, _, _ in os.walk(group, topdown=False):
         for pid in (Path(folder) / "cgroup.procs").read_text().split():

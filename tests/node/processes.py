@@ -1,7 +1,9 @@
 """The processes of one node, and the file that remembers them from one command to the next."""
 
+import contextlib
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -59,10 +61,21 @@ def wait_for(what: str, ready: Callable[[], T], patience: float = 90) -> T:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody has, of those that connections do not get by themselves.
+
+    From another one a server might be kept when it is started again: whoever tries to reach it
+    meanwhile may be given its port.
+
+    Raises:
+        NodeError: All are taken.
+    """
+    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    ports = range(first // 2, first)
+    for port in random.sample(ports, len(ports)):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise NodeError("no port is free on this host")
 
 
 def alive(pid: int) -> bool:
