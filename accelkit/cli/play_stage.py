@@ -10,14 +10,15 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from accelkit.cli.agent_socket import ask
 from accelkit.conformance.sims.kubelet import KubeletSim
 from accelkit.conformance.sims.timing import Timing
-from accelkit.core.errors import ConfigError
+from accelkit.core.errors import ConfigError, TransportError
 from accelkit.core.model import Problem
 from accelkit.core.serde import Tree, from_tree
 from accelkit.core.view import View
@@ -34,6 +35,8 @@ TIMING = Timing(tick_s=0.05, watch_s=0.05, retry_s=0.1, stop_s=0.05)
 """A kubelet that looks around more often than a real one; its grace and deadlines are real."""
 PATIENCE_S = 10.0
 """For anything that is to be seen."""
+AGAIN_S = 4.0
+"""Between two things that happen after the story."""
 STOP_S = 3.0
 """From SIGTERM to SIGKILL."""
 _POLL_S = 0.02
@@ -140,18 +143,16 @@ class Stage:
 
     async def _get(self, path: str) -> Tree:
         try:
-            reader, writer = await asyncio.open_unix_connection(self.root / "run" / "agent.sock")
-        except OSError:
+            body = await asyncio.to_thread(ask, str(self.root / "run"), path)
+        except TransportError:
             return None
-        try:
-            writer.write(f"GET {path} HTTP/1.0\r\n\r\n".encode())
-            _, _, body = (await reader.read()).partition(b"\r\n\r\n")
-            tree: Tree = json.loads(body) if body else None
-        except OSError:
-            return None
-        finally:
-            writer.close()
+        tree: Tree = json.loads(body)
         return tree
+
+    def has(self) -> str:
+        """What the node has to give, as the kubelet says."""
+        amounts = " · ".join(f"{r} {a} of {c}" for r, (c, a) in sorted(self.sim.status.items()))
+        return f"allocatable: {amounts or 'nothing yet'}"
 
     async def seen(self, what: Callable[[], T | None], named: str) -> T:
         """Wait for the first answer of *what* that is not empty.
@@ -167,8 +168,17 @@ class Stage:
 
     async def told(self, what: Callable[[View], T | None], named: str) -> T:
         """The same of the agent's view."""
+
+        async def ask() -> T | None:
+            view = await self.ask()
+            return None if view is None else what(view)
+
+        return await self.asked(ask, named)
+
+    async def asked(self, ask: Callable[[], Awaitable[T | None]], named: str) -> T:
+        """The same of what has to be asked for."""
         until = time.monotonic() + self.patience_s
-        while (view := await self.ask()) is None or not (found := what(view)):
+        while not (found := await ask()):
             self._check(named, until)
             await asyncio.sleep(_POLL_S)
         return found
@@ -188,8 +198,7 @@ async def stage() -> AsyncIterator[Stage]:
     Raises:
         ConfigError: There is no directory for it.
     """
-    root = Path(tempfile.mkdtemp(prefix="accelkit-", dir=_base()))
-    try:
+    with place() as root:
         machine = str(root / "machine")
         simulate("nvidia", "h100", GPUS, machine)
         simulate("sim", "basic", SMALL, machine)
@@ -202,6 +211,18 @@ async def stage() -> AsyncIterator[Stage]:
             finally:
                 if made.pid is not None:
                     await made.stop_agent()
+
+
+@contextmanager
+def place() -> Iterator[Path]:
+    """A directory in which sockets can be, gone at the end.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    root = Path(tempfile.mkdtemp(prefix="accelkit-", dir=_base()))
+    try:
+        yield root
     finally:
         shutil.rmtree(root)
 

@@ -3,16 +3,28 @@
 Not here: how lines are shown, and what they happen on.
 """
 
+import asyncio
 import signal
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
-from typing import TypeAlias
+from itertools import cycle
+from typing import Generic, TypeAlias, TypeVar
 
 import attrs
 
-from accelkit.cli.play_acts import GPU, OFFERED, SHARE, admitted, allocatable, lose, restore
-from accelkit.cli.play_stage import GPUS, RELEASE, SMALL, NotSeen, Stage
+from accelkit.cli.play_acts import (
+    GPU,
+    OFFERED,
+    SHARE,
+    admitted,
+    allocatable,
+    gpus,
+    lose,
+    restore,
+)
+from accelkit.cli.play_stage import AGAIN_S, GPUS, RELEASE, SMALL, NotSeen, Stage, stage
 from accelkit.cli.play_words import choice, given, kinds, short
 from accelkit.cli.showing import counted
 from accelkit.conformance.sims import events
@@ -33,10 +45,23 @@ class Line:
     """Seconds on the monotonic clock."""
 
 
-Step: TypeAlias = Callable[[Stage], AsyncIterator[Line]]
+S = TypeVar("S", bound=Stage)
+Step: TypeAlias = Callable[[S], AsyncIterator[Line]]
 
 
-def _ms(begun: float, at: float) -> str:
+@attrs.frozen(kw_only=True)
+class Play(Generic[S]):
+    """All that is told on one stage."""
+
+    stage: Callable[[], AbstractAsyncContextManager[S]]
+    story: tuple[Step[S], ...]
+    ending: tuple[Step[S], ...]
+    after: str
+    """What happens after the story, until somebody ends it."""
+    go_on: Step[S]
+
+
+def took(begun: float, at: float) -> str:
     return f"{(at - begun) * 1000:.0f} ms"
 
 
@@ -81,7 +106,7 @@ async def _found(stage: Stage, begun: float) -> list[Line]:
         vendor, offer, view = await stage.told(complete, f"devices, {wanted}, each in its offer")
         del missing[vendor]
         at, found = _taken(view), [d for d in view.snapshot.devices if d.id.vendor == vendor]
-        text = f"{vendor}: found {_ms(begun, at)} after the agent's start:"
+        text = f"{vendor}: found {took(begun, at)} after the agent's start:"
         lines.append(Line("devices", text, kinds(found), at=at))
         shares = offer.sharing.shares
         each = f", {shares} shares each" if shares > 1 else ""
@@ -123,7 +148,10 @@ async def _four(stage: Stage) -> AsyncIterator[Line]:
     view = await stage.told(lambda view: view, "the agent's view")
     names = " ".join(short(name) for name in sorted(got.ids))
     yield Line(
-        "pod", f"train asked for 4 {GPU}, has them after {_ms(begun, got.at)}:", (names,), at=got.at
+        "pod",
+        f"train asked for 4 {GPU}, has them after {took(begun, got.at)}:",
+        (names,),
+        at=got.at,
     )
     yield Line("why", *choice(view, GPU, asked[-1].available, pod.ids()))
     yield Line("container", "train/main was given:", given(got.answer))
@@ -163,11 +191,11 @@ async def _lost(stage: Stage) -> AsyncIterator[Line]:
     yield Line("fault", text, good=False, at=begun)
     yield Line(
         "kubelet",
-        f"{GPUS - 1} of {GPUS} are healthy in the agent's list, {_ms(begun, listed.at)} after",
+        f"{GPUS - 1} of {GPUS} are healthy in the agent's list, {took(begun, listed.at)} after",
         at=listed.at,
     )
     (change,) = await allocatable(stage, {GPU: GPUS - 1}, begun)
-    text = f"{GPU}: allocatable {GPUS} → {change.allocatable}, {_ms(begun, change.at)} after"
+    text = f"{GPU}: allocatable {GPUS} → {change.allocatable}, {took(begun, change.at)} after"
     yield Line("status", text, at=change.at)
 
     def judged(view: View) -> str | None:
@@ -188,7 +216,7 @@ async def _back(stage: Stage) -> AsyncIterator[Line]:
     (change,) = await allocatable(stage, {GPU: GPUS}, begun)
     yield Line("repair", f"{short(name)} is back (no event: the next read sees it)", at=begun)
     yield Line(
-        "kubelet", f"{GPUS} of {GPUS} are healthy, {_ms(begun, listed.at)} after", at=listed.at
+        "kubelet", f"{GPUS} of {GPUS} are healthy, {took(begun, listed.at)} after", at=listed.at
     )
     yield Line("status", f"{GPU}: allocatable {change.allocatable}", at=change.at)
     if stage.sim.device_health("train").get(name) != "Healthy":
@@ -205,8 +233,8 @@ async def _crash(stage: Stage) -> AsyncIterator[Line]:
     again = time.monotonic()
     await stage.start_agent()
     back = await allocatable(stage, OFFERED, again)
-    took = _ms(again, max(change.at for change in back))
-    yield Line("agent", f"process {stage.pid}: all allocatable {took} after its start")
+    after = took(again, max(change.at for change in back))
+    yield Line("agent", f"process {stage.pid}: all allocatable {after} after its start")
     pods = stage.sim.pods.values()
     disturbed = [
         p.name for p in pods if not p.container("main").running or p.container("main").restarts
@@ -229,24 +257,29 @@ async def _end(stage: Stage) -> AsyncIterator[Line]:
     if code != 0:
         raise NotSeen(f"the agent ended with {code} after SIGTERM")
     yield Line(
-        "agent", f"{signal.SIGTERM.name}: ended with {code} after {_ms(begun, time.monotonic())}"
+        "agent", f"{signal.SIGTERM.name}: ended with {code} after {took(begun, time.monotonic())}"
     )
 
 
-STORY: tuple[Step, ...] = (
-    _scene,
-    _start,
-    _four,
-    _shares,
-    _refused,
-    _lost,
-    _back,
-    _crash,
-)
-ENDING: tuple[Step, ...] = (_end,)
+async def _go_on(stage: Stage) -> AsyncIterator[Line]:
+    """GPUs come and go."""
+    assert stage.view is not None
+    for name in cycle([gpu.id.name for gpu in gpus(stage.view)]):
+        for change, what in ((lose, "is lost"), (restore, "is back")):
+            await asyncio.sleep(AGAIN_S)
+            begun, listed = await change(stage, name)
+            healthy = sum(device.healthy for device in listed.devices)
+            text = f"{short(name)} {what}: {healthy} {GPU} are healthy after "
+            topic = "fault" if change is lose else "repair"
+            yield Line(topic, text + took(begun, listed.at), good=change is restore)
 
 
-def title(step: Step) -> str:
+STORY = (_scene, _start, _four, _shares, _refused, _lost, _back, _crash)
+ENDING = (_end,)
+PLAY = Play(stage=stage, story=STORY, ending=ENDING, after="GPUs come and go", go_on=_go_on)
+
+
+def title(step: Step[S]) -> str:
     """What *step* shows, as a sentence."""
     assert step.__doc__ is not None
     return step.__doc__.removesuffix(".")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from accelkit.cli.finding import in_order
 from accelkit.cli.play_stage import NODE, RELEASE, Stage
 from accelkit.cli.play_story import Line
 from accelkit.cli.play_words import short
@@ -107,26 +108,25 @@ def _table(stage: Stage) -> "RenderableType":
     for row, style in _rows(stage.view or View()):
         table.add_row(*row[:3], Text(row[3], style), row[4])
     pid = f"agent {stage.pid}" if stage.pid is not None else "no agent"
-    amounts = " · ".join(f"{r} {a} of {c}" for r, (c, a) in sorted(stage.sim.status.items()))
     return Group(
         Text(
             f"── node {NODE} · kubelet {RELEASE} · {pid} ".ljust(78, "─"), "bold", overflow="crop"
         ),
         table,
-        Text(f"allocatable: {amounts or 'nothing yet'}", "bold", no_wrap=True, overflow="ellipsis"),
+        Text(stage.has(), "bold", no_wrap=True, overflow="ellipsis"),
     )
 
 
 def _rows(view: View) -> Iterator[tuple[tuple[str, ...], str]]:
     """Cells of each device, and the style of its health."""
     devices = view.snapshot.devices
-    for device in sorted(devices, key=lambda one: (one.id.vendor, one.locality.pci_address or "")):
+    for device in in_order(devices):
         verdict = view.verdicts.get(device.id)
         numa = device.locality.numa_node
         yield (
             (
                 short(device.id.name),
-                device.product or device.kind,
+                device.profile or device.product or device.kind,
                 "-" if numa is None else str(numa),
                 "" if verdict is None else verdict.health.name,
                 _held(view, device.id),
@@ -136,5 +136,6 @@ def _rows(view: View) -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 def _held(view: View, device: DeviceId) -> str:
-    names = (h.holder.pod or h.holder.uid or "" for h in view.holdings if h.device == device)
+    holders = (h.holder for h in view.holdings if h.device == device)
+    names = {holder.pod or holder.claim or holder.uid or "" for holder in holders}
     return ", ".join(sorted(names)) or "-"

@@ -3,6 +3,7 @@
 Not here: the story.
 """
 
+import re
 from collections.abc import Collection
 
 from accelkit.backends.kubelet.document import catalog_of
@@ -11,14 +12,18 @@ from accelkit.cli.picking import Wish, pick
 from accelkit.cli.play_stage import NotSeen
 from accelkit.cli.showing import counted
 from accelkit.conformance.sims import events
+from accelkit.conformance.sims.dra.cdi import Injected
 from accelkit.core.model import Device
 from accelkit.core.view import View
+
+_UUID = re.compile(r"([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_LONGEST = 12
+"""Of a value that is told whole."""
 
 
 def short(name: str) -> str:
     """A device's name for people: of a UUID only the beginning."""
-    name, share, number = name.partition("::")
-    return f"{name[:12]}{share}{number}"
+    return _UUID.sub(r"\1", name)
 
 
 def choice(
@@ -57,8 +62,15 @@ def given(answer: events.Answer) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def injected(what: Injected) -> tuple[str, ...]:
+    """What a container got of CDI files, the likes of it together."""
+    lines = [f"devices {' '.join(path for path, _ in what.nodes)}"] if what.nodes else []
+    lines += [f"env {name}: {_begin(value)}" for name, value in what.env]
+    return (*lines, f"mounts {counted(len(what.mounts), 'file')}")
+
+
 def _begin(text: str) -> str:
-    return text if short(text) == text else f"{short(text)}…"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def kinds(devices: Collection[Device]) -> tuple[str, ...]:

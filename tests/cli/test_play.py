@@ -1,13 +1,9 @@
 import os
 import pty
 import re
-import select
 import signal
 import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -20,13 +16,10 @@ from accelkit.cli.play_words import choice, given
 from accelkit.cli.showing import lively
 from accelkit.conformance.sims.events import Answer
 from accelkit.core.errors import ConfigError
+from tests.cli.playing import PLAY, SABOTAGE, base, environment, gone, read_until
 
-PLAY = (
-    sys.executable,
-    "-c",
-    "from accelkit.cli.main import main; raise SystemExit(main())",
-    "play",
-)
+__all__ = ["base"]
+
 SEEN = (
     r"machine    simulated: 8 H100 with NVSwitch, 2 of the vendor sim",
     r"policy     .*/policy.yaml",
@@ -56,29 +49,7 @@ SEEN = (
     r"agent      SIGTERM: ended with 0 after \d+ ms",
     r"play       all 9 steps were seen",
 )
-SABOTAGE = (
-    "import sys\nif 'agent' in sys.orig_argv[3:4]:\n    raise SystemExit('this agent is broken')\n"
-)
-
 pytestmark = pytest.mark.timeout(90)
-
-
-@pytest.fixture
-def base() -> Iterator[Path]:
-    """A directory for temporary files with a short path, in which nothing may be left."""
-    with tempfile.TemporaryDirectory(prefix="play-", dir="/tmp") as directory:
-        yield Path(directory)
-        assert [*Path(directory).iterdir()] == []
-
-
-def environment(base: Path, **more: str) -> Mapping[str, str]:
-    return {**os.environ, "TMPDIR": str(base), "NO_COLOR": "1", **more}
-
-
-def gone(said: str) -> bool:
-    """Whether none of the agents of which the play spoke runs."""
-    pids = re.findall(r"process (\d+)", said)
-    return bool(pids) and not any(Path("/proc", pid).exists() for pid in pids)
 
 
 def test_whole_story_is_told_in_plain_lines_and_nothing_is_left(base: Path) -> None:
@@ -142,18 +113,6 @@ def test_terminal_has_a_table_and_goes_on_until_interrupted(base: Path) -> None:
     assert gone(said)
 
 
-def read_until(terminal: int, text: str) -> str:
-    """What a terminal shows up to *text*, without its control sequences."""
-    until, shown = time.monotonic() + 60, b""
-    while (plain := re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", shown.decode(errors="ignore"))).find(
-        text
-    ) < 0:
-        ready, _, _ = select.select([terminal], [], [], until - time.monotonic())
-        assert ready, f"not seen: {text}; shown: {plain[-2000:]}"
-        shown += os.read(terminal, 65536)
-    return plain
-
-
 async def test_nothing_is_waited_for_longer_than_patience_lasts() -> None:
     async with stage() as made:
         made.patience_s = 0.01
@@ -172,7 +131,7 @@ async def test_nothing_is_waited_for_longer_than_patience_lasts() -> None:
         (play_story._shares, f"infer-a: the pod does not run: .*{SHARE}"),
     ],
 )
-async def test_step_that_does_not_happen_is_not_told(step: Step, reason: str) -> None:
+async def test_step_that_does_not_happen_is_not_told(step: Step[Stage], reason: str) -> None:
     async with stage() as made:
         with pytest.raises(NotSeen, match=reason):
             await lines(step, made)
@@ -202,7 +161,7 @@ async def test_agent_that_does_not_end_is_killed() -> None:
         assert made.pid is None
 
 
-async def lines(step: Step, made: Stage) -> list[play_story.Line]:
+async def lines(step: Step[Stage], made: Stage) -> list[play_story.Line]:
     return [line async for line in step(made)]
 
 

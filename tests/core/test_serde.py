@@ -408,3 +408,18 @@ def test_lists_and_dicts_of_plugins_are_read_strictly_too() -> None:
         "$.names",
         "$.env.a",
     ]
+
+
+def test_tuples_of_fixed_length_have_items_of_their_own_kinds() -> None:
+    @attrs.frozen
+    class Steps:
+        steps: tuple[tuple[str, float], ...]
+
+    steps = Steps((("reserve", 0.5), ("create", 12.0)))
+
+    assert from_tree(Steps, to_tree(steps)) == steps
+    assert problems(Steps, {"steps": [["a"], [1, "b"]]}) == (
+        ("$.steps[0]", "expected 2 items, found a list"),
+        ("$.steps[1][0]", "expected text, found the number 1: put it in quotes"),
+        ("$.steps[1][1]", "expected a number, found 'b'"),
+    )

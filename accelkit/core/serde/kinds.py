@@ -61,6 +61,12 @@ def item_of(kind: object) -> object:
     return next(iter(get_args(kind)), object)
 
 
+def places_of(kind: object) -> tuple[object, ...]:
+    """The types of the items of a tuple of fixed length; of any other list none."""
+    args = get_args(kind)
+    return () if get_origin(kind) is not tuple or Ellipsis in args else args
+
+
 def value_of(kind: object) -> object:
     """The type of the values of a map."""
     return get_args(kind)[1] if get_args(kind) else object

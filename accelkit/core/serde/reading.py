@@ -5,7 +5,7 @@ writes the code that builds a class. Everything that decides what is accepted st
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import date, datetime
 from enum import Enum
 from typing import Any, TypeAlias, TypeVar, get_args, get_origin
@@ -170,9 +170,16 @@ def _read_tree(tree: object, _: object) -> object:
 
 
 def _each(items: list[tuple[Any, object]], kind: object, where: str) -> list[object]:  # type: ignore[explicit-any]  # an index or a key
+    return _all(items, (kind,) * len(items), where)
+
+
+def _all(  # type: ignore[explicit-any]  # an index or a key
+    items: list[tuple[Any, object]], several: Collection[object], where: str
+) -> list[object]:
+    """Each item as what it shall be, or all that is wrong with them."""
     done: list[object] = []
     errors: list[Exception] = []
-    for place, item in items:
+    for (place, item), kind in zip(items, several, strict=True):
         try:
             done.append(_CONVERTER.structure(item, kind))  # type: ignore[arg-type]  # any type
         except Exception as error:  # noqa: BLE001 - all problems at once, whatever they are
@@ -188,6 +195,10 @@ def _read_list(tree: object, kind: object) -> object:
     if not isinstance(tree, (list, tuple)):
         hint = ": leave the key out or write []" if tree is None else ""
         raise Misfit("a list", tree, hint)
+    if places := kinds.places_of(kind):
+        if len(tree) != len(places):
+            raise Misfit(f"{len(places)} items", tree)
+        return tuple(_all(list(enumerate(tree)), places, "list"))
     done = _each(list(enumerate(tree)), kinds.item_of(kind), "list")
     origin = get_origin(kind) or kind
     return origin(done) if origin in {set, frozenset, list} else tuple(done)
