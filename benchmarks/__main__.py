@@ -10,7 +10,18 @@ from importlib import import_module
 
 from benchmarks.rows import HEAD, Row, cells, line, markdown, misses
 
-NAMES = ("start", "allocate", "preferred", "partition", "change", "many", "slices", "kube", "idle")
+NAMES = (
+    "start",
+    "allocate",
+    "preferred",
+    "partition",
+    "change",
+    "many",
+    "claims",
+    "slices",
+    "kube",
+    "idle",
+)
 
 
 def main() -> int:

@@ -68,8 +68,13 @@ class Place:
 
 @contextmanager
 def place(rest: str = "", **units: int) -> Iterator[Place]:
-    """Make a machine with so many *units* of each vendor, and a policy that ends with *rest*."""
-    with tempfile.TemporaryDirectory(prefix="ak-") as name:
+    """Make a machine with so many *units* of each vendor, and a policy that ends with *rest*.
+
+    It is in memory where that can be, as ``/run`` of a node is.
+    """
+    memory = Path("/dev/shm")
+    folder = memory if memory.is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="ak-", dir=folder) as name:
         root = Path(name)
         for vendor, count in units.items():
             simulate(vendor, None, count, str(root / "machine"))

@@ -107,6 +107,7 @@ func main() {
 	cdi := flag.String("cdi", "", "folder of CDI files")
 	devices := flag.Int("devices", 8, "how many are published")
 	unlimited := flag.Bool("unlimited", false, "no limits of the client's own")
+	text := flag.Bool("json", false, "write JSON: simulated API servers read nothing else")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -117,6 +118,9 @@ func main() {
 	}
 	if *unlimited {
 		rest.QPS = -1
+	}
+	if *text {
+		rest.ContentType = "application/json"
 	}
 	client, err := kubernetes.NewForConfig(rest)
 	if err != nil {
