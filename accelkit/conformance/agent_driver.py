@@ -21,7 +21,7 @@ UNITS = 4
 STOP_S = 30.0
 """Three times what ending may take."""
 PROBE_S = 5.0
-_PROGRAM = "import sys; from accelkit.cli.main import main; sys.exit(main())"
+PROGRAM = "import sys; from accelkit.cli.main import main; sys.exit(main())"
 
 
 class AgentDriver:
@@ -40,8 +40,15 @@ class AgentDriver:
         self._kubelet: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._moved: list[tuple[Path, Path]] = []
+        self._node = "conformance"
         self.home = directory
+        self.cdi = directory / "cdi"
         self.machine = str(directory / "machine")
+        self.log = directory / "agent.log"
+        self._make_machine()
+
+    def _make_machine(self) -> None:
+        subject = self._subject
         simulate(subject.machine or subject.name, subject.product, UNITS, self.machine)
 
     @property
@@ -56,10 +63,10 @@ class AgentDriver:
         self._kubelet = kubelet
         policy = self.home / "policy.json"
         policy.write_text(json.dumps(self._policy(kubelet)), encoding="utf-8")
-        words = ["agent", "--policy", str(policy), "--node", "conformance", "--host", self.machine]
-        with (self.home / "agent.log").open("ab") as log:
+        words = ["agent", "--policy", str(policy), "--node", self._node, "--host", self.machine]
+        with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _PROGRAM, *words], stdout=log, stderr=log
+                [sys.executable, "-c", PROGRAM, *words], stdout=log, stderr=log
             )
 
     def _policy(self, kubelet: Path) -> dict[str, object]:
@@ -69,7 +76,7 @@ class AgentDriver:
             "kind": "NodePolicy",
             "paths": {
                 "kubelet": str(kubelet),
-                "cdi": str(self.home / "cdi"),
+                "cdi": str(self.cdi),
                 "run": str(self.home / "run"),
             },
             "vendors": [{"name": n, "options": options.get(n, {})} for n in self._vendors],
@@ -96,8 +103,8 @@ class AgentDriver:
 
     def said(self) -> str:
         """The end of what it logged."""
-        log = self.home / "agent.log"
-        lines = log.read_text("utf-8", "replace").splitlines()[-2:] if log.exists() else []
+        text = self.log.read_text("utf-8", "replace") if self.log.exists() else ""
+        lines = text.splitlines()[-2:]
         return "".join(f"; {line[:300]}" for line in lines)
 
     def restart(self) -> None:

@@ -6,14 +6,30 @@ from types import MappingProxyType
 import attrs
 
 from accelkit.conformance.model import Feature
-from accelkit.conformance.subjects import Cut, PluginSubject
+from accelkit.conformance.subjects import Blocks, Cut, PluginSubject
+from accelkit.core.allocation import CLAIM_CONFIG
 from accelkit.core.errors import ConfigError
+from accelkit.core.kube import Json
+from accelkit.core.policy import API_VERSION
 from accelkit.core.registry import load_plugins
 from accelkit.core.vendor import Vendor
 
+
+def _level(name: str) -> Json:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": CLAIM_CONFIG,
+        "vendor": {"level": name},
+    }
+
+
 _KNOWN: Mapping[str, Mapping[str, object]] = MappingProxyType(
     {
-        "sim": {"cut": Cut(product="split")},
+        "sim": {
+            "cut": Cut(product="split"),
+            "claimed": Cut(product="carve"),
+            "blocks": Blocks(first=_level("low"), second=_level("high"), file="level"),
+        },
         "simset": {},
         "generic": {
             "machine": "sim",
@@ -24,10 +40,11 @@ _KNOWN: Mapping[str, Mapping[str, object]] = MappingProxyType(
             "cut": Cut(
                 words=(
                     ("mig", "gpu-0", "on"),
-                    ("create-mig", "gpu-0", "1g.10gb", "0"),
-                    ("create-mig", "gpu-0", "3g.40gb", "4"),
+                    ("create-mig", "gpu-0", "1g", "0"),
+                    ("create-mig", "gpu-0", "2g", "2"),
                 )
             ),
+            "claimed": Cut(words=(("mig", "gpu-0", "on"),)),
             "words": {
                 Feature.FAULT: ("recovery {unit} 1", "restore {unit}"),
                 Feature.FLAW: ("ecc {unit} 3", "restore {unit}"),

@@ -15,7 +15,17 @@ class Level(StrEnum):
     L1 = "L1"
     """In process: a plugin on a simulated machine."""
     L2 = "L2"
-    """Over sockets: a driver and a simulated kubelet."""
+    """Over sockets: a driver, a simulated kubelet and a simulated API server."""
+
+
+class Arena(StrEnum):
+    """What a check works with."""
+
+    PROCESS = "process"
+    SOCKETS = "sockets"
+    """A driver with a simulated kubelet."""
+    CLAIMS = "claims"
+    """The same with an API server and a scheduler."""
 
 
 class Verdict(StrEnum):
@@ -39,6 +49,8 @@ class Badge(StrEnum):
     TOPOLOGY = "topology"
     PARTITIONING = "partitioning"
     DEVICE_PLUGIN = "device-plugin"
+    DRA = "dra"
+    EXTENDED = "extended"
     AGENT = "agent"
 
 
@@ -65,6 +77,17 @@ class Feature(StrEnum):
     PROBES = "probes"
     NEIGHBOUR = "neighbour"
     CDI = "cdi"
+    DRIVER = "driver"
+    TWIN = "twin"
+    REDRAW = "redraw"
+    MANY = "many"
+    RICH = "rich"
+    CONFIG = "config"
+    STICK = "stick"
+    SETS = "sets"
+    NODES = "nodes"
+    EXTENDED = "extended"
+    SWITCH = "switch"
 
 
 WHY_NOT: dict[Feature, str] = {
@@ -88,6 +111,17 @@ WHY_NOT: dict[Feature, str] = {
     Feature.PROBES: "there is no address of probes and metrics",
     Feature.NEIGHBOUR: "there is no second plugin beside this one",
     Feature.CDI: "nobody says where CDI files are written",
+    Feature.DRIVER: "nothing serves claims: the agent does for plugins that are installed",
+    Feature.TWIN: "a second instance cannot be started beside the first from here",
+    Feature.REDRAW: "the driver cannot be told from here to publish its devices otherwise",
+    Feature.MANY: "there is no way to give it many devices from here",
+    Feature.RICH: "there is no way to give devices more attributes than they may have from here",
+    Feature.CONFIG: "nobody says what users can configure in a claim",
+    Feature.STICK: "nothing lets a release fail from here",
+    Feature.SETS: "its containers need not be told which devices go together",
+    Feature.NODES: "the name of its node cannot be chosen from here",
+    Feature.EXTENDED: "nothing offers its devices under a resource name from here",
+    Feature.SWITCH: "it does not serve a device plugin as well",
 }
 """Why a check without the feature is not applicable."""
 
@@ -101,6 +135,7 @@ class Check(Generic[B_contra]):
     claim: str
     """One sentence in present tense."""
     level: Level
+    arena: Arena = Arena.PROCESS
     must: bool = True
     """A should check never costs a badge."""
     needs: tuple[type | Feature, ...] = ()

@@ -14,10 +14,20 @@ import grpc.aio
 
 from accelkit.conformance.bench import PluginBench, Scope
 from accelkit.conformance.checks import CHECKS, AnyCheck
-from accelkit.conformance.model import WHY_NOT, Feature, Inapplicable, Level, Unanswered, Verdict
+from accelkit.conformance.claims_bench import ClaimsBench
+from accelkit.conformance.model import (
+    WHY_NOT,
+    Arena,
+    Feature,
+    Inapplicable,
+    Level,
+    Unanswered,
+    Verdict,
+)
 from accelkit.conformance.report import BAD, Report, Result
 from accelkit.conformance.sims.plugins import said
 from accelkit.conformance.socket_bench import SocketBench
+from accelkit.conformance.stage import Stages
 from accelkit.conformance.subjects import DriverSubject, PluginSubject, Subject
 from accelkit.conformance.waivers import Waiver
 from accelkit.core.errors import ConfigError
@@ -105,11 +115,12 @@ def _results(checks: Sequence[AnyCheck], subject: Subject, options: Options) -> 
     aside = isinstance(subject, PluginSubject) and options.jobs > 1
     # Checks in process count threads and files: they want the process to themselves.
     alone = [c for c in checks if c.level is Level.L1 or not aside]
-    done = {check.id: run_check(check, subject, options) for check in alone} if aside else {}
+    stages = Stages(subject, options.jobs)
+    done = {c.id: run_check(c, subject, options, stages) for c in alone} if aside else {}
     pool = ThreadPoolExecutor(options.jobs, "conformance-jobs")
     try:
         coming = {
-            check.id: pool.submit(run_check, check, subject, options)
+            check.id: pool.submit(run_check, check, subject, options, stages)
             for check in checks
             if aside and check.id not in done
         }
@@ -117,9 +128,10 @@ def _results(checks: Sequence[AnyCheck], subject: Subject, options: Options) -> 
             if check.id in coming:
                 yield coming[check.id].result()
             else:
-                yield done.get(check.id) or run_check(check, subject, options)
+                yield done.get(check.id) or run_check(check, subject, options, stages)
     finally:
         pool.shutdown(cancel_futures=True)
+        stages.close()
 
 
 def chosen(select: Select) -> tuple[AnyCheck, ...]:
@@ -147,14 +159,26 @@ def chosen(select: Select) -> tuple[AnyCheck, ...]:
     return taken
 
 
-def run_check(check: AnyCheck, subject: Subject, options: Options = DEFAULTS) -> Result:
-    """Run one check on *subject*; never raises for what the subject does."""
+def run_check(
+    check: AnyCheck, subject: Subject, options: Options = DEFAULTS, stages: Stages | None = None
+) -> Result:
+    """Run one check on *subject*; never raises for what the subject does.
+
+    Args:
+        check: The check.
+        subject: What it looks at.
+        options: How.
+        stages: What may be running already; None: nothing, and nothing is left running.
+    """
+    if stages is None:
+        stages = Stages(subject, most=0)
     began = time.monotonic()
     lack = tuple(why_not(check, subject))
     if lack:
         verdict, findings = Verdict.NOT_APPLICABLE, lack
     else:
-        runs = [_findings(check, subject, options, n) for n in range(max(1, options.repeat))]
+        turns = range(max(1, options.repeat))
+        runs = [_findings(check, subject, options, stages, turn) for turn in turns]
         verdict, findings = _judged(check, runs, options)
     return Result(
         id=check.id,
@@ -210,10 +234,12 @@ def _judged(
     return (Verdict.FAIL if always else Verdict.UNSTABLE), findings
 
 
-def _findings(check: AnyCheck, subject: Subject, options: Options, turn: int) -> Found:
+def _findings(
+    check: AnyCheck, subject: Subject, options: Options, stages: Stages, turn: int
+) -> Found:
     """What one run of *check* finds; the body runs in a thread that may be left behind."""
     found = Found()
-    bench = _bench(check, subject, options.seed + turn, options.deadline_scale)
+    bench = _bench(check, subject, options.seed + turn, options.deadline_scale, stages)
     body = cast("Callable[[Scope], Iterator[str]]", check.body)
     thread = threading.Thread(
         target=_collect,
@@ -226,6 +252,8 @@ def _findings(check: AnyCheck, subject: Subject, options: Options, turn: int) ->
     thread.join(limit_s)
     if thread.is_alive():
         found.findings.append(f"the check has not ended after {limit_s:g} s: {_stands(thread)}")
+    if found.findings and isinstance(bench, ClaimsBench):
+        bench.spoil()
     try:
         bench.close()
     except Exception as error:  # noqa: BLE001 - a subject may do anything
@@ -233,11 +261,15 @@ def _findings(check: AnyCheck, subject: Subject, options: Options, turn: int) ->
     return found
 
 
-def _bench(check: AnyCheck, subject: Subject, seed: int, scale: float) -> Scope:
-    if check.level is Level.L1:
-        assert isinstance(subject, PluginSubject)
-        return PluginBench(subject, seed, scale)
-    return SocketBench(subject, seed, scale)
+def _bench(check: AnyCheck, subject: Subject, seed: int, scale: float, stages: Stages) -> Scope:
+    match check.arena:
+        case Arena.PROCESS:
+            assert isinstance(subject, PluginSubject)
+            return PluginBench(subject, seed, scale)
+        case Arena.SOCKETS:
+            return SocketBench(subject, seed, scale)
+        case Arena.CLAIMS:
+            return ClaimsBench(subject, seed, scale, stages)
 
 
 def _collect(body: Callable[[Scope], Iterator[str]], bench: Scope, found: Found) -> None:

@@ -136,6 +136,13 @@ class SocketBench(Scope):
         """What the plugin itself says (TOLD)."""
         return self.driver.devices()
 
+    @property
+    def cdi(self) -> Path | None:
+        """Where CDI files are written (CDI)."""
+        if isinstance(self.driver, AgentDriver):
+            return self.driver.cdi
+        return self.subject.cdi if isinstance(self.subject, DriverSubject) else None
+
     # What the driver did.
 
     @property

@@ -1,4 +1,4 @@
-"""What can be checked: a plugin, or whatever serves a device plugin's socket. Not here: checks."""
+"""What can be checked: a plugin, or whatever serves the kubelet over sockets. Not here: checks."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,6 +7,8 @@ from typing import ClassVar, Protocol, TypeAlias
 import attrs
 
 from accelkit.conformance.model import Feature, Level
+from accelkit.conformance.setups import Setup, Site
+from accelkit.core.kube import Json
 from accelkit.core.model import Device
 from accelkit.core.policy_check import options_of
 from accelkit.core.registry import load_plugins
@@ -26,6 +28,7 @@ WORDS: Mapping[Feature, tuple[Words, ...]] = {
     Feature.FLAW: (("fault {unit} conformance DEGRADED", "heal {unit}"),),
     Feature.EVENT: (("event {unit} first", "event {unit} second"),),
     Feature.HANG: (("hang discover 60s", "calm discover"),),
+    Feature.STICK: (("error revert", "calm revert"),),
 }
 """By what they do: the first whose verbs a machine has. Of EVENT both happen, one is no undoing."""
 
@@ -38,6 +41,16 @@ class Cut:
     """Instead of the subject's."""
     words: tuple[tuple[str, ...], ...] = ()
     """Verbs for the fresh machine, as in ``("mig", "gpu-0", "on")``."""
+
+
+@attrs.frozen(kw_only=True)
+class Blocks:
+    """Two blocks of configuration that set one thing, each to something else."""
+
+    first: Json = attrs.field(hash=False)
+    second: Json = attrs.field(hash=False)
+    file: str
+    """The name of a file of the machine, beside other files of a device, that shows what is set."""
 
 
 @attrs.frozen(kw_only=True)
@@ -60,6 +73,9 @@ class PluginSubject:
     """A host to read instead of fresh machines: a machine that is there, or a host's root. What
     needs a machine that can be changed is not applicable then."""
     cut: Cut | None = None
+    claimed: Cut | None = None
+    """A machine whose devices are cut as claims need them."""
+    blocks: Blocks | None = None
     words: FrozenMap[Feature, Words] = attrs.field(default=FrozenMap(), converter=FrozenMap)
     """For a machine whose verbs are other ones."""
     by_place: bool = False
@@ -99,19 +115,23 @@ class PluginSubject:
     def _served(self, own: set[Feature]) -> frozenset[Feature]:
         """What the agent lets one do over its sockets."""
         installed = load_plugins()
+        through = {"kubelet", "dra"} & installed.backends.keys()
         if (
             Feature.MACHINE not in own
             or installed.vendors.get(self.name) is not self.vendor
-            or "kubelet" not in installed.backends
+            or not through
         ):
             return frozenset()
         found = {
-            Feature.SOCKETS,
             Feature.RESTART,
             Feature.STOP,
             Feature.TOLD,
             Feature.PROBES,
         }
+        found |= {Feature.SOCKETS} if "kubelet" in through else set()
+        found |= self._claimed() if "dra" in through else set()
+        if len(through) == len(("kubelet", "dra")):
+            found.add(Feature.SWITCH)
         if NEIGHBOUR in installed.vendors and self.name != NEIGHBOUR:
             found.add(Feature.NEIGHBOUR)
         if Feature.REMOVE in own:
@@ -119,6 +139,23 @@ class PluginSubject:
         if self.machine is None:  # where nodes alone make a device, one without is none
             found.add(Feature.BREAK)
         return frozenset(found)
+
+    def _claimed(self) -> set[Feature]:
+        """What goes with claims."""
+        found = {
+            Feature.DRIVER,
+            Feature.CDI,
+            Feature.TWIN,
+            Feature.REDRAW,
+            Feature.MANY,
+            Feature.NODES,
+            Feature.EXTENDED,
+        }
+        also = {
+            Feature.CONFIG: self.blocks is not None,
+            Feature.SETS: self.vendor.sets,
+        }
+        return found | {feature for feature, is_there in also.items() if is_there}
 
     def words_for(self, feature: Feature) -> Words | None:
         """What to say to the subject's machine for *feature*; None: it cannot be done."""
@@ -203,13 +240,55 @@ class Driver(Protocol):
         ...
 
 
+class ClaimsDriver(Driver, Protocol):
+    """One that serves claims, too (DRIVER): it is told where it runs before *start*."""
+
+    @property
+    def cdi(self) -> Path | None:
+        """Where it writes CDI files (CDI); None: it is not known."""
+        ...
+
+    def furnish(self, site: Site, setup: Setup) -> None:
+        """Run there from the next *start* on, and as *setup* wishes, as far as it can be told.
+
+        Devices that were made for a check stay if it is called again.
+        """
+        ...
+
+    def twin(self) -> "ClaimsDriver":
+        """Another instance of it, not started yet, with the same devices and records (TWIN)."""
+        ...
+
+    def blocks(self) -> Blocks:
+        """What users can configure (CONFIG)."""
+        ...
+
+    def set_to(self) -> str:
+        """What configuration has set, as the hardware shows it; empty: it shows nothing."""
+        ...
+
+    def stick(self) -> None:
+        """Let releases of claims with the first block fail from now on (STICK)."""
+        ...
+
+    def loosen(self) -> None:
+        """Undo *stick* (STICK)."""
+        ...
+
+    def classes(self) -> tuple[Json, ...]:
+        """The device classes that offer its devices under resource names (EXTENDED)."""
+        ...
+
+
 @attrs.frozen(kw_only=True)
 class DriverSubject:
-    """Any device plugin, whatever it is written in."""
+    """Any device plugin or DRA driver, whatever it is written in."""
 
     kind: ClassVar[str] = "driver"
-    resource: str
-    """The name that it registers."""
+    resource: str = ""
+    """The name that a device plugin registers."""
+    dra: str = ""
+    """The name of a DRA driver."""
     driver: Driver
     directory: Path | None = None
     """Where the driver looks for the kubelet; None: it is told when it is started."""
@@ -218,13 +297,17 @@ class DriverSubject:
 
     @property
     def name(self) -> str:
-        return self.resource
+        return self.resource or self.dra
 
     def features(self, level: Level) -> frozenset[Feature]:
         if level is Level.L1:
             return frozenset()
-        extra = frozenset({Feature.CDI} if self.cdi else set())
-        return self.driver.features | extra | {Feature.SOCKETS}
+        there = {
+            Feature.CDI: self.cdi is not None,
+            Feature.SOCKETS: bool(self.resource),
+            Feature.DRIVER: bool(self.dra),
+        }
+        return self.driver.features | {feature for feature, is_there in there.items() if is_there}
 
     def abilities(self) -> tuple[str, ...]:
         return ()

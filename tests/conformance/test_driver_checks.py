@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from accelkit.conformance.checks import CHECKS, AnyCheck
-from accelkit.conformance.model import Level, Verdict
+from accelkit.conformance.model import Arena, Verdict
 from accelkit.conformance.runner import Options, run_check
 from tests.conformance import bad_drivers
 from tests.conformance.toy_driver import Toy
 
-OVER_SOCKETS = [check for check in CHECKS if check.level is Level.L2]
+OVER_SOCKETS = [check for check in CHECKS if check.arena is Arena.SOCKETS]
 CRASHED = re.compile(r"^\w+(Error|Exception|Timeout): .* \(at |the check has not ended")
 """What no check is to find: something went wrong on the way to its rule."""
 IMPATIENT = Options(deadline_scale=0.2)

@@ -7,19 +7,24 @@ from accelkit.conformance.checks import (
     agent,
     allocating,
     bad_input,
+    cdi,
+    claim_calls,
+    claims,
     concurrency,
     defects,
     discovery,
+    drivers,
     health,
     identity,
     listing,
     registering,
     topology,
 )
+from accelkit.conformance.claims_bench import ClaimsBench
 from accelkit.conformance.model import Check
 from accelkit.conformance.socket_bench import SocketBench
 
-AnyCheck: TypeAlias = Check[PluginBench] | Check[SocketBench]
+AnyCheck: TypeAlias = Check[PluginBench] | Check[SocketBench] | Check[ClaimsBench]
 
 CHECKS: tuple[AnyCheck, ...] = tuple(
     sorted(
@@ -35,6 +40,10 @@ CHECKS: tuple[AnyCheck, ...] = tuple(
             *listing.CHECKS,
             *allocating.CHECKS,
             *agent.CHECKS,
+            *claims.CHECKS,
+            *cdi.CHECKS,
+            *drivers.CHECKS,
+            *claim_calls.CHECKS,
         ),
         key=lambda check: check.id,
     )

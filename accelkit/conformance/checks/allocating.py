@@ -1,7 +1,6 @@
 """DP and T: what a driver answers when pods start. Not here: what it lists."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import grpc
 
@@ -54,7 +53,7 @@ def repeatable(bench: SocketBench) -> Iterator[str]:
 def files_first(bench: SocketBench) -> Iterator[str]:
     ids = bench.usable()[:1]
     names = [c.name for c in bench.allocate(ids).container_responses[0].cdi_devices]
-    directory: Path | None = getattr(bench.subject, "cdi", None)
+    directory = bench.cdi
     assert directory is not None
     texts = [p.read_text("utf-8", "replace") for p in directory.glob("*.[jy]*")]
     for name in names:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from accelkit.conformance.model import Badge, Check, Feature, Level
+from accelkit.conformance.model import Arena, Badge, Check, Feature, Level
 
 if TYPE_CHECKING:
     from accelkit.conformance.bench import PluginBench
+    from accelkit.conformance.claims_bench import ClaimsBench
     from accelkit.conformance.socket_bench import SocketBench
 
 
@@ -45,8 +46,30 @@ def over_sockets(
         id=ident,
         claim=claim,
         level=Level.L2,
+        arena=Arena.SOCKETS,
         must=must,
         needs=(Feature.SOCKETS, *needs),
+        badges=frozenset(badges),
+        body=body,
+    )
+
+
+def with_claims(
+    ident: str,
+    claim: str,
+    body: Callable[[ClaimsBench], Iterator[str]],
+    *needs: type | Feature,
+    badges: tuple[Badge, ...] = (Badge.DRA,),
+    must: bool = True,
+) -> Check[ClaimsBench]:
+    """A check of whatever serves claims."""
+    return Check(
+        id=ident,
+        claim=claim,
+        level=Level.L2,
+        arena=Arena.CLAIMS,
+        must=must,
+        needs=(Feature.DRIVER, *needs),
         badges=frozenset(badges),
         body=body,
     )

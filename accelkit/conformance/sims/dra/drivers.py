@@ -5,7 +5,7 @@ Source:
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing
 from pathlib import Path
 
@@ -82,12 +82,16 @@ class Drivers:
         self._known: list[Instance] = []
         self.news = asyncio.Event()
         """Set once a driver has registered."""
+        self.refuses: Callable[[], str] = str
+        """Why no driver is registered; empty: they are."""
         self.ever: set[str] = set()
         """Drivers that registered in this life, and whose slices were not removed since."""
 
     # The handler of the plugin watcher.
 
     def check(self, path: Path, info: reg.PluginInfo) -> str:
+        if refusal := self.refuses():
+            return refusal
         if any(version in KNOWN for version in info.supported_versions):
             return ""
         endpoint = info.endpoint or path

@@ -76,6 +76,8 @@ class DraSide:
         self.health = health.HealthCache(time.monotonic)
         self.pods: dict[str, ClaimPod] = {}
         """By uid, those of this node."""
+        self.refusal = ""
+        """Why no driver is registered; empty: they are."""
         self._minor = minor
         self._node = node
         self._timing = timing
@@ -106,6 +108,7 @@ class DraSide:
             sync: The kubelet's one sync loop.
         """
         drivers = Drivers(self._minor, self.journal, self._timing, self.health)
+        drivers.refuses = lambda: self.refusal
         means = worker.Means(
             api=self.cluster.api,
             node=self._node,

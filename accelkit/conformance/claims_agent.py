@@ -1,0 +1,111 @@
+"""The agent with one plugin, serving claims. Not here: checks."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from accelkit.conformance.agent_driver import PROGRAM, AgentDriver
+from accelkit.conformance.model import Feature, Unanswered
+from accelkit.conformance.setups import Setup, Site
+from accelkit.conformance.subjects import Blocks, PluginSubject
+from accelkit.core.kube import Json
+from accelkit.testing.hosts import open_host
+from accelkit.testing.simulate import set_state, simulate
+
+_PCI = "/sys/bus/pci/devices"
+_RENDER_S = 60.0
+
+
+class ClaimsAgent(AgentDriver):
+    """``accelkit agent`` with the subject's plugin alone, offering its devices to claims.
+
+    Args:
+        subject: The plugin.
+        directory: Machine, policy, run directory and log are made in it.
+        scale: Multiplies patience.
+    """
+
+    def __init__(self, subject: PluginSubject, directory: Path, scale: float) -> None:
+        self._setup = Setup()
+        self._site: Site | None = None
+        super().__init__(subject, directory, scale)
+
+    def _make_machine(self) -> None:
+        """It is made when it is known how many devices it shall have."""
+
+    def furnish(self, site: Site, setup: Setup) -> None:
+        self._site, self._setup, self._node = site, setup, site.node
+        if Path(self.machine).exists():
+            return
+        subject = self._subject
+        how = subject.claimed if setup.cut else None
+        product = (how and how.product) or subject.product
+        simulate(subject.machine or subject.name, product, setup.units, self.machine)
+        for words in how.words if how else ():
+            set_state(self.machine, words)
+
+    def twin(self) -> "ClaimsAgent":
+        made = ClaimsAgent(self._subject, self.home, self._scale)
+        made.log = self.home / "twin.log"
+        assert self._site is not None
+        made.furnish(self._site, self._setup)
+        return made
+
+    def _policy(self, kubelet: Path) -> dict[str, object]:
+        assert self._site is not None
+        policy = super()._policy(kubelet)
+        read = {"inventory": "200ms", "health": "200ms", "holdings": "200ms", "reconcile": "1s"}
+        policy |= {
+            "read": read,
+            "offers": [self._offer()],
+            "kube": {"config": str(self._site.kubeconfig)},
+            "backends": {"dra": {"metadata": self._setup.metadata}},
+        }
+        if self._setup.cut:
+            policy["partitioning"] = [{"how": "dynamic"}]
+        return policy
+
+    def _offer(self) -> dict[str, object]:
+        setup = self._setup
+        offer: dict[str, object] = {"name": f"mark-{setup.mark}", "through": setup.through}
+        if setup.resource:
+            key = "resource" if setup.through == "kubelet" else "extendedResource"
+            offer[key] = setup.resource
+        if setup.shares > 1:
+            offer["sharing"] = {"shares": setup.shares}
+        return offer
+
+    def blocks(self) -> Blocks:
+        assert self._subject.blocks is not None
+        return self._subject.blocks
+
+    def set_to(self) -> str:
+        host = open_host(self.machine)
+        name = self.blocks().file
+        found = {unit: host.read(f"{_PCI}/{unit}/{name}").strip() for unit in host.names(_PCI)}
+        return ", ".join(f"{unit} {text}" for unit, text in sorted(found.items()) if text)
+
+    def stick(self) -> None:
+        self._say(Feature.STICK, undo=False)
+
+    def loosen(self) -> None:
+        self._say(Feature.STICK, undo=True)
+
+    def _say(self, feature: Feature, *, undo: bool) -> None:
+        words = self._subject.words_for(feature)
+        assert words is not None
+        set_state(self.machine, words[undo].split())
+
+    def classes(self) -> tuple[Json, ...]:
+        """What ``accelkit render extended`` prints for the policy that is served."""
+        words = [sys.executable, "-c", PROGRAM, "render", "extended", "-o", "json"]
+        words += ["--policy", str(self.home / "policy.json")]
+        words += ["--host", self.machine, "--node", self._node]
+        ran = subprocess.run(
+            words, capture_output=True, text=True, timeout=_RENDER_S * self._scale, check=False
+        )
+        if ran.returncode:
+            raise Unanswered(f"no classes are rendered: {ran.stderr.strip()[-300:]}")
+        items: list[Json] = json.loads(ran.stdout)["items"]
+        return tuple(items)

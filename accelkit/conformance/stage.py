@@ -1,0 +1,322 @@
+"""A driver of claims with a kubelet, an API server and a scheduler, for one check after another.
+
+Not here: what checks do with it.
+"""
+
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from accelkit.conformance.bench import Scope
+from accelkit.conformance.claims_agent import ClaimsAgent
+from accelkit.conformance.model import Feature, Level, Unanswered
+from accelkit.conformance.setups import Setup, Site
+from accelkit.conformance.sims.api.kinds import NAMESPACES, TEMPLATES, kinds
+from accelkit.conformance.sims.api.server import ApiSim
+from accelkit.conformance.sims.api.strategies import ADMIN_LABEL
+from accelkit.conformance.sims.api.values import names_of, number, part, parts, text
+from accelkit.conformance.sims.dra.events import DriverRegistered, SlicesWiped
+from accelkit.conformance.sims.dra.side import Cluster
+from accelkit.conformance.sims.events import Refused
+from accelkit.conformance.sims.gates import PATCHES
+from accelkit.conformance.sims.kubelet import KubeletSim
+from accelkit.conformance.sims.scheduler.scheduler import SchedulerSim
+from accelkit.conformance.sims.tasks import do
+from accelkit.conformance.sims.timing import Timing
+from accelkit.conformance.socket_bench import FIRST_S, sweep
+from accelkit.conformance.subjects import ClaimsDriver, DriverSubject, PluginSubject, Subject
+from accelkit.core.kube import CLAIMS, CLASSES, NODES, PODS, SLICES, Json
+
+T = TypeVar("T")
+
+NODE = "conformance-0"
+NAMESPACE = "conformance"
+QUIET_S = 10.0
+"""For everything that a check left to be gone, and all devices to be published."""
+_LOOK_S = 0.05
+
+
+class Stage:
+    """Everything that claims need, running.
+
+    Args:
+        subject: Whose driver.
+        setup: How it runs.
+        seed: Decides what is left to chance.
+        scale: Multiplies every patience.
+        root: Stands for /var/lib/kubelet; None: a new directory.
+        node: The name of the node.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        setup: Setup,
+        seed: int,
+        scale: float,
+        *,
+        root: Path | None = None,
+        node: str = NODE,
+    ) -> None:
+        self.scope = Scope(seed, scale)
+        self.setup = setup
+        self.node = node
+        fixed = subject.directory if isinstance(subject, DriverSubject) else None
+        self.home = self.scope.directory()
+        self.root = fixed or root or self.home / "k"
+        self.name = driver_name(subject)
+        self.driver = _driver_of(subject, self.home, scale)
+        self.cdi = subject.cdi if isinstance(subject, DriverSubject) else self.driver.cdi
+        self._subject = subject
+        self.api = ApiSim(setup.release, seed=seed)
+        self.sim = self._kubelet(seed)
+        self._scheduler = SchedulerSim(self.api, seed=seed)
+
+    def _kubelet(self, seed: int) -> KubeletSim:
+        patience = self.scope.patience
+        timing = Timing(
+            tick_s=_LOOK_S,
+            admission_s=patience(1.0),
+            down_s=_LOOK_S,
+            stop_s=_LOOK_S,
+            watch_s=_LOOK_S,
+            retry_s=_LOOK_S,
+            dial_s=patience(10.0),
+            info_s=patience(3.0),
+            prepare_again_s=0.5,
+            unprepare_again_s=0.3,
+            reconcile_s=2.0,
+            create_again_s=0.2,
+            health_again_s=0.3,
+            wipe_s=0.1,
+            wipe_anyway_s=_LOOK_S,
+        )
+        directories = () if self.cdi is None else (self.cdi,)
+        cluster = Cluster(api=self.api, node=self.node, cdi=directories)
+        return KubeletSim(
+            self.root,
+            release=self.setup.kubelet or self.setup.release,
+            timing=timing,
+            numa_nodes=(0, 1),
+            seed=seed,
+            cluster=cluster,
+        )
+
+    # Its life.
+
+    def open(self) -> None:
+        """Start everything but the driver, which finds a kubelet that has removed old slices."""
+        sweep(self.root)
+        self.do(self.api.start())
+        self.scope.later(lambda: self.do(self.api.stop()))
+        self.ask(self._furnish_cluster)
+        self.api.write_kubeconfig(self.home / "kubeconfig")
+        self.do(self._scheduler.__aenter__())
+        self.scope.later(lambda: self.do(self._scheduler.__aexit__(None, None, None)))
+        self.do(self.sim.start())
+        self.scope.later(lambda: self.do(self.sim.__aexit__(None, None, None)))
+        self.scope.later(self.driver.kill)
+        self.happens(lambda: self.sim.seen(SlicesWiped))
+        self.driver.furnish(self.site, self.setup)
+
+    def _furnish_cluster(self) -> None:
+        release = self.setup.kubelet or self.setup.release
+        version = {"nodeInfo": {"kubeletVersion": PATCHES[release]}}
+        self.api.create(NODES, {"metadata": {"name": self.node}})
+        self.api.patch(NODES, self.node, {"status": version}, sub="status")
+        meta = {"name": NAMESPACE, "labels": {ADMIN_LABEL: "true"}}
+        self.api.create(NAMESPACES, {"metadata": meta})
+
+    @property
+    def site(self) -> Site:
+        return Site(kubeconfig=self.home / "kubeconfig", node=self.node)
+
+    def start(self) -> None:
+        """Start the driver, and wait until its devices can be had.
+
+        Raises:
+            Unanswered: They do not come.
+        """
+        self.driver.start(self.root)
+        if not self.happens(self.published, FIRST_S):
+            why = "; ".join(e.text for e in self.sim.seen(Refused)) or self.ask(self._lacking)
+            raise Unanswered(f"no devices for claims came ({why}){self.driver.said()}")
+
+    def _lacking(self) -> str:
+        """What is not as it should be of what is published."""
+        if not self.sim.seen(DriverRegistered, driver=self.name):
+            return "it does not register"
+        slices = self.slices()
+        if not self.devices():
+            refused = [a for a in self.api.journal.writes("resourceslices") if a.status >= 400]
+            return f"{len(slices)} slices without devices, {len(refused)} writes refused"
+        counts = sorted({f"{_count(one)}" for one in slices})
+        return f"its pool is never complete: {len(slices)} slices of {' and of '.join(counts)}"
+
+    def close(self) -> None:
+        self.scope.close()
+
+    def tidy(self) -> bool:
+        """Take away what a check has made; returns whether all is as it was."""
+        self.api.faults.mend()
+        self.ask(self._remove_all)
+        if Feature.BREAK in self._features:
+            self.driver.mend_device()
+        return self.happens(self._quiet, QUIET_S)
+
+    @property
+    def _features(self) -> frozenset[Feature]:
+        return self._subject.features(Level.L2)
+
+    def _remove_all(self) -> None:
+        for kind in (PODS, CLAIMS, TEMPLATES, CLASSES):
+            for item in self.api.items(kind):
+                namespace, name = names_of(item)
+                if kind is CLAIMS and part(item, "metadata").get("finalizers"):
+                    patch = {"metadata": {"finalizers": None}}
+                    self.api.patch(CLAIMS, name, patch, namespace)
+                elsewhere = text(item, "spec", "nodeName") not in {"", self.node}
+                if self.api.has(kind, name, namespace):
+                    grace_s = 0 if elsewhere else None
+                    self.api.delete(kind, name, namespace, grace_s=grace_s)
+
+    def _quiet(self) -> bool:
+        left = [p for p in self.cdi.glob("*") if p.is_file()] if self.cdi is not None else []
+        held = self.api.items(PODS) or self.api.items(CLAIMS) or self.sim.dra.claims.known
+        tainted = any(d.get("taints") for _, d in self.devices())
+        return bool(not left and not held and not tainted and self.published())
+
+    # What is published; to be asked in the loop of the simulations.
+
+    def slices(self) -> list[Json]:
+        """Slices of the driver on the node, by name."""
+        return [item for item in self.api.items(SLICES) if self._is_ours(item)]
+
+    def _is_ours(self, item: Json) -> bool:
+        mine = (self.name, self.node)
+        return (text(item, "spec", "driver"), text(item, "spec", "nodeName")) == mine
+
+    def states(self, since: int) -> Iterator[list[Json]]:
+        """What there was of slices after each change of them since a version, in order."""
+        kind = next(k for k in kinds(self.api.dialect) if k.resource == SLICES)
+        for written in self.api.store.since(kind, since):
+            there = self.api.store.items(kind, version=written.version)
+            yield [item for item in there if self._is_ours(item)]
+
+    def devices(self) -> list[tuple[Json, Json]]:
+        """Slice and device of everything that is published, in order."""
+        return [(item, d) for item in self.slices() for d in parts(item, "spec", "devices")]
+
+    def published(self) -> bool:
+        """Whether there is a complete pool with devices, and the driver is registered."""
+        slices = self.slices()
+        pools = {(number(s, "spec", "pool", "generation"), _count(s)) for s in slices}
+        complete = len(pools) == 1 and next(iter(pools))[1] == len(slices)
+        return complete and bool(self.devices()) and self.name in self.sim.dra.drivers.alive
+
+    # Between threads.
+
+    def do(self, coroutine: Coroutine[object, object, T]) -> T:
+        """Run *coroutine* beside the simulations."""
+        return do(coroutine, self.scope.patience(60.0) + 60.0)
+
+    def ask(self, call: Callable[[], T]) -> T:
+        """What *call* returns, which looks at what the simulations change."""
+
+        async def answer() -> T:
+            return call()
+
+        return do(answer(), self.scope.patience(60.0))
+
+    def happens(self, predicate: Callable[[], object], patience_s: float = 10.0) -> bool:
+        """Whether *predicate* comes to hold."""
+        try:
+            self.do(self.sim.wait_for(predicate, self.scope.patience(patience_s)))
+        except TimeoutError:
+            return False
+        return True
+
+
+def _count(item: Json) -> int:
+    return number(item, "spec", "pool", "resourceSliceCount")
+
+
+def driver_name(subject: Subject) -> str:
+    """The name of the subject's DRA driver."""
+    if isinstance(subject, DriverSubject):
+        return subject.dra
+    return f"{subject.vendor.name}.accelkit.dev"
+
+
+def _driver_of(subject: Subject, home: Path, scale: float) -> ClaimsDriver:
+    if isinstance(subject, PluginSubject):
+        return ClaimsAgent(subject, home, scale)
+    driver = subject.driver
+    assert hasattr(driver, "furnish")
+    return driver  # type: ignore[return-value]  # a driver with a DRA name is one of claims
+
+
+class Stages:
+    """Stages that a check may have when another is done with them.
+
+    Args:
+        subject: Whose driver.
+        most: How many may wait for their next check.
+    """
+
+    def __init__(self, subject: Subject, most: int = 1) -> None:
+        self._subject = subject
+        self._most = most
+        self._idle: list[Stage] = []
+        self._lock = threading.Lock()
+
+    def take(self, setup: Setup, seed: int, scale: float) -> Stage:
+        """A stage with *setup* whose devices are published; of one process there is one only.
+
+        Raises:
+            Unanswered: The driver does not come.
+        """
+        with self._lock:
+            found = next((one for one in self._idle if one.setup == setup), None)
+            alone = isinstance(self._subject, DriverSubject)
+            if found is not None:
+                self._idle.remove(found)
+            spare = self._idle[:] if found is None and alone else []
+            self._idle = [one for one in self._idle if one not in spare]
+        for one in spare:
+            one.close()
+        return found or opened(Stage(self._subject, setup, seed, scale))
+
+    def give(self, stage: Stage) -> None:
+        """Let the next check have *stage*, or end it."""
+        clean = stage.tidy()
+        with self._lock:
+            if clean:
+                self._idle.append(stage)
+            spare = self._idle[: -self._most] if clean else [stage]
+            self._idle = [one for one in self._idle if one not in spare]
+        for one in spare:
+            one.close()
+
+    def close(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+
+def opened(stage: Stage) -> Stage:
+    """*stage*, running.
+
+    Raises:
+        Unanswered: The driver does not come; nothing runs then.
+    """
+    try:
+        stage.open()
+        if stage.setup.through == "dra":
+            stage.start()
+        else:
+            stage.driver.start(stage.root)
+    except BaseException:
+        stage.close()
+        raise
+    return stage
