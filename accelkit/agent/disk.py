@@ -11,9 +11,7 @@ import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Protocol
-
-import attrs
+from typing import NamedTuple, Protocol
 
 from accelkit.core.errors import LedgerError, NoSpace
 
@@ -22,8 +20,7 @@ MOST_BYTES = 4 << 20
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
-@attrs.frozen
-class Mark:
+class Mark(NamedTuple):
     """What tells one content of a path from the next: files are replaced, never changed."""
 
     inode: int
@@ -78,8 +75,12 @@ class Disk(Protocol):
         """Give the lock back; *remove* its file, too."""
         ...
 
+    def sign(self, path: Path, handle: int, text: str) -> None:
+        """Write who has a lock into it: nothing if the disk is full, and never what was before."""
+        ...
+
     def owner(self, path: Path) -> str:
-        """What the holder of a lock wrote into it, for people; never raises."""
+        """Who has or had a lock last, as they signed; empty: nobody knows. Never raises."""
         ...
 
     def fullness(self, directory: Path) -> float:
@@ -114,8 +115,11 @@ class HostDisk:
             handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
-        with open(handle, "rb") as file:  # noqa: PTH123 - of a handle: a pipe must not block it
-            return file.read(MOST_BYTES)
+        try:
+            # Not the most at once: room for it would be made and thrown away.
+            return os.read(handle, min(os.fstat(handle).st_size, MOST_BYTES))
+        finally:
+            os.close(handle)
 
     def write(self, path: Path, content: bytes, mode: int) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -164,10 +168,12 @@ class HostDisk:
             if mark is not None and mark.inode == os.fstat(handle).st_ino:
                 break
             os.close(handle)
-        with contextlib.suppress(OSError):  # for people; a full disk keeps nobody from working
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
         return handle
+
+    def sign(self, path: Path, handle: int, text: str) -> None:  # noqa: ARG002 - others need the path
+        os.ftruncate(handle, 0)  # first of all: what stood there is true no more
+        with contextlib.suppress(OSError):  # a full disk keeps nobody from working
+            os.pwrite(handle, text.encode(), 0)
 
     def unlock(self, path: Path, handle: int, *, remove: bool) -> None:
         try:
@@ -178,7 +184,7 @@ class HostDisk:
 
     def owner(self, path: Path) -> str:
         try:
-            return path.read_text(errors="replace").strip()
+            return path.read_text(errors="replace")
         except OSError:
             return ""
 

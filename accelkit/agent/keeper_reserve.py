@@ -1,7 +1,6 @@
 """Whether a claim may have what it was given, decided and written before hardware is touched."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
 
 import attrs
 
@@ -11,6 +10,7 @@ from accelkit.agent.keeper_undo import UNDOING
 from accelkit.core.allocation import Allocation, Piece, SetOf
 from accelkit.core.claims import EntryState, LedgerEntry
 from accelkit.core.errors import (
+    AllocationError,
     AlreadyAllocated,
     ConflictingSetting,
     DeviceUnavailable,
@@ -22,8 +22,15 @@ from accelkit.core.places import can_be_set, exclude, mode_for, places_on
 from accelkit.core.values import FrozenMap
 from accelkit.core.view import View
 
-Families: TypeAlias = Mapping[DeviceId, Mapping[DeviceId, Placement | None]]
-"""For each device of a claim all places on the whole device that it is, or is cut out of."""
+
+@attrs.frozen
+class Families:
+    """Places on the whole devices that a claim has, or has a part of."""
+
+    of: Mapping[DeviceId, Mapping[DeviceId, Placement | None]]
+    """By each device of the claim."""
+    around: frozenset[DeviceId]
+    """All of them: whatever else somebody has excludes nothing."""
 
 
 async def reserve(
@@ -153,10 +160,14 @@ async def _written(
         modes=FrozenMap(_modes(terms, roots)),
     )
     of_root = {root.id: places_on(root) for root in roots.values()}
-    families = {t.device.id: of_root[t.device.root] for t in terms if not t.piece.admin}
-    async with means.ledger.locks.places(patience.until):
-        means.ledger.refresh(locked=True)
-        _check_places(means, entry, families)
+    families = Families(
+        {t.device.id: of_root[t.device.root] for t in terms if not t.piece.admin},
+        frozenset(place for places in of_root.values() for place in places),
+    )
+    async with means.ledger.locks.places(patience.until) as alone:
+        if not alone or not _is_free(means, entry, families):
+            means.ledger.refresh(locked=True)
+            _check_places(means, entry, families)
         return means.put(entry)
 
 
@@ -176,6 +187,18 @@ def _modes(
                 yield term.device.root, mode
 
 
+def _is_free(means: Means, entry: LedgerEntry, families: Families) -> bool:
+    """Whether nobody has what *entry* takes, as far as is remembered: it may have been given back.
+
+    What nobody else decided meanwhile cannot be forgotten.
+    """
+    try:
+        _check_places(means, entry, families)
+    except AllocationError:
+        return False
+    return True
+
+
 def _check_places(means: Means, entry: LedgerEntry, families: Families) -> None:
     """Check that no other claim has what *entry* takes.
 
@@ -187,14 +210,14 @@ def _check_places(means: Means, entry: LedgerEntry, families: Families) -> None:
     for other in means.ledger.entries.values():
         if other.claim.uid == uid:
             continue
-        name = f"{other.claim.namespace}/{other.claim.name}"
-        if (place := _taken(entry, other.places, families)) is not None:
+        if (place := _taken(entry, other.pieces, families)) is not None:
+            name = _named(other)
             raise AlreadyAllocated(
                 f"{place.device} is taken: the claim {name} is {other.state} there",
                 claim=uid,
                 remedy=f"wait until the pods of {name} have ended",
             )
-        _check_modes(entry, other, name)
+        _check_modes(entry, other)
     for unread in means.ledger.unread:
         held = [Piece(device=device) for device in unread.devices]
         if unread.uid != uid and (place := _taken(entry, held, families)) is not None:
@@ -207,19 +230,25 @@ def _check_places(means: Means, entry: LedgerEntry, families: Families) -> None:
 
 def _taken(entry: LedgerEntry, others: Iterable[Piece], families: Families) -> Piece | None:
     """The first of *others* that excludes a piece of *entry*."""
-    for theirs in others:
+    near = [theirs for theirs in others if theirs.device in families.around and not theirs.admin]
+    for theirs in near:
         for mine in entry.places:
-            if exclude(mine, theirs, families[mine.device]):
+            if exclude(mine, theirs, families.of[mine.device]):
                 return theirs
     return None
 
 
-def _check_modes(entry: LedgerEntry, other: LedgerEntry, name: str) -> None:
+def _check_modes(entry: LedgerEntry, other: LedgerEntry) -> None:
     for device, mode in entry.modes.items():
         if other.modes.get(device, mode) != mode:
+            name = _named(other)
             kind = AlreadyAllocated if other.state in UNDOING else ConflictingSetting
             raise kind(
                 f"{device}: the claim {name} needs mode {other.modes[device]}, this one {mode}",
                 claim=entry.claim.uid,
                 remedy=f"wait until the pods of {name} have ended",
             )
+
+
+def _named(entry: LedgerEntry) -> str:
+    return f"{entry.claim.namespace}/{entry.claim.name}"

@@ -44,6 +44,8 @@ async def _begun(means: Means, entry: LedgerEntry, patience: Patience) -> Ledger
     Decided while nobody else decides: who wants a setting that is listed here waits.
     """
     state = EntryState.STUCK if entry.state is EntryState.STUCK else EntryState.RELEASING
+    if not entry.settings:
+        return entry if entry.state is state else means.put(attrs.evolve(entry, state=state))
     async with means.ledger.locks.places(patience.until):
         means.ledger.refresh(locked=True)
         wanted = {

@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 
 MARKER = ".kept"
 """A file beside the entries: without it, they were not removed one by one."""
+SUFFIX = ".json"
 _PRIVATE, _FILE = 0o700, 0o600
 _SCRATCH = 0o1777
 """Containers write into it, whoever their user is."""
@@ -122,9 +123,10 @@ class Ledger:
                 self._fill_again(locked=locked)
                 return
             for name, mark in marks.items():
-                if (uid := _entry_uid(name)) is not None and self._marks.get(uid) != mark:
+                uid = name.removesuffix(SUFFIX)
+                if self._marks.get(uid) != mark and uid != name and is_uid(uid):
                     self._take(uid, mark)
-            for uid in self._marks.keys() - {_entry_uid(name) for name in marks}:
+            for uid in [uid for uid in self._marks if f"{uid}{SUFFIX}" not in marks]:
                 self._forget(uid)
             self._damaged.refresh()
 
@@ -195,7 +197,7 @@ class Ledger:
             return self._disk.fullness(self._run)
 
     def _path(self, uid: str) -> Path:
-        return self._claims / f"{uid}.json"
+        return self._claims / f"{uid}{SUFFIX}"
 
     def _make(self) -> None:
         for directory in (self._claims, self._quarantine, self._scratch):
@@ -262,13 +264,7 @@ def _read(uid: str, content: bytes) -> Record:
     return record
 
 
-def _entry_uid(name: str) -> str | None:
-    """The claim whose entry is called *name*."""
-    uid = name.removesuffix(".json")
-    return uid if uid != name and is_uid(uid) else None
-
-
 def _uid_of(name: str) -> str | None:
     """The claim to which a file called *name* belongs: entry, lock or what is being written."""
-    uid = name.removeprefix(".").removesuffix(".tmp").removesuffix(".json").removesuffix(".lock")
+    uid = name.removeprefix(".").removesuffix(".tmp").removesuffix(SUFFIX).removesuffix(".lock")
     return uid if is_uid(uid) else None

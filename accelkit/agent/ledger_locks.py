@@ -1,8 +1,10 @@
 """Locks among all instances on a node: one on each claim, one on all places."""
 
+import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from uuid import uuid4
 
 import attrs
 
@@ -29,6 +31,8 @@ class Locks:
     """Makes both directories."""
     has_entry: Callable[[str], bool]
     """Whether a claim has an entry; its lock goes with it."""
+    signature: str = attrs.field(factory=lambda: f"{os.getpid()} {uuid4()}", init=False)
+    """Ours alone: in containers, several processes have one number."""
 
     @asynccontextmanager
     async def claim(self, uid: str, until: float) -> AsyncIterator[None]:
@@ -41,6 +45,7 @@ class Locks:
         path = self.claims / f"{uid}.lock"
         handle = await self._taken(path, f"claim {uid}", until)
         try:
+            self.disk.sign(path, handle, self.signature)
             yield
         finally:
             self.disk.unlock(path, handle, remove=not self.has_entry(uid))
@@ -61,8 +66,11 @@ class Locks:
                 self.disk.unlock(path, handle, remove=not self.has_entry(uid))
 
     @asynccontextmanager
-    async def places(self, until: float) -> AsyncIterator[None]:
+    async def places(self, until: float) -> AsyncIterator[bool]:
         """Nobody else decides about places inside; nothing is waited for inside either.
+
+        Yields:
+            Whether nobody else has decided since we did the last time.
 
         Raises:
             LedgerBusy: Another process had the lock all the time.
@@ -71,7 +79,10 @@ class Locks:
         path = self.run / RESERVE
         handle = await self._taken(path, "the places of this node", until)
         try:
-            yield
+            alone = self.disk.owner(path) == self.signature
+            if not alone:
+                self.disk.sign(path, handle, self.signature)
+            yield alone
         finally:
             self.disk.unlock(path, handle, remove=False)
 
@@ -94,11 +105,14 @@ class Locks:
         while (handle := self._try(path, what)) is None:
             if self.clock.monotonic() >= until:
                 raise LedgerBusy(
-                    f"{what}: another agent works there (process {self.disk.owner(path)})",
+                    f"{what}: another agent works there ({self._whose(path)})",
                     remedy="wait, or end that process",
                 )
             await self.clock.sleep(POLL_S)
         return handle
+
+    def _whose(self, path: Path) -> str:
+        return f"process {self.disk.owner(path).partition(' ')[0] or 'unknown'}"
 
     def _try(self, path: Path, what: str) -> int | None:
         with in_words(f"{what} cannot be locked"):

@@ -119,15 +119,27 @@ def test_a_lock_whose_file_was_removed_meanwhile_is_taken_anew(tmp_path: Path) -
     HostDisk().unlock(path, old, remove=True)
 
 
-def test_a_lock_names_its_holder_and_is_not_inherited(tmp_path: Path) -> None:
+def test_a_lock_is_signed_by_its_holder(disk: Disk, tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    handle = HostDisk().lock(path)
+    handle = disk.lock(path)
+    assert handle is not None
+    assert disk.owner(path) == ""
+
+    disk.sign(path, handle, "7 a longer one")
+    disk.sign(path, handle, "8 b")
+
+    assert disk.owner(path) == "8 b"
+    disk.unlock(path, handle, remove=False)
+    assert disk.owner(path) == "8 b"
+    assert disk.owner(tmp_path / "missing") == ""
+
+
+def test_a_lock_is_not_inherited(tmp_path: Path) -> None:
+    handle = HostDisk().lock(tmp_path / "lock")
 
     assert handle is not None
-    assert HostDisk().owner(path) == str(os.getpid())
     assert not os.get_inheritable(handle)
-    HostDisk().unlock(path, handle, remove=False)
-    assert HostDisk().owner(tmp_path / "missing") == ""
+    HostDisk().unlock(tmp_path / "lock", handle, remove=False)
 
 
 def test_links_and_what_is_no_file_are_passed_over(tmp_path: Path) -> None:

@@ -70,8 +70,8 @@ def state_of(world: World, facts: set[str]) -> State:
 @lru_cache(maxsize=100_000)
 def _canonical(path: str, content: bytes) -> bytes:
     """*content* without what nobody reads: torn text, durations, process ids."""
-    if path.endswith(".tmp"):
-        return b"torn"
+    if path.endswith((".tmp", ".lock")):
+        return b""
     if not path.startswith(CLAIMS) or not path.endswith(".json"):
         return content
     return json.dumps({**json.loads(content), "trace": []}).encode()

@@ -168,8 +168,16 @@ class MemoryDisk:
             self.remove(path)
         self._process.effect(f"unlock {path.name}", lambda: self._storage.locks.pop(handle, None))
 
-    def owner(self, path: Path) -> str:  # noqa: ARG002 - all are in one real process
-        return "7"
+    def sign(self, path: Path, handle: int, text: str) -> None:
+        self._process.effect(f"sign {path.name}", partial(self._sign, str(path), handle, text))
+
+    def _sign(self, path: str, handle: int, text: str) -> None:
+        file = self._storage.files.get(path)
+        if file is not None and file.inode == handle:  # else it was removed meanwhile
+            file.content = b"" if self._storage.full else text.encode()
+
+    def owner(self, path: Path) -> str:
+        return (self.read(path) or b"").decode()
 
     def fullness(self, directory: Path) -> float:  # noqa: ARG002 - there is one file system
         return 1.0 if self._storage.full else 0.0
@@ -254,6 +262,9 @@ class RealDisk(HostDisk):
             f"unlock {path.name}", partial(super().unlock, path, handle, remove=False)
         )
         self._locks.discard(handle)
+
+    def sign(self, path: Path, handle: int, text: str) -> None:
+        self._process.effect(f"sign {path.name}", partial(super().sign, path, handle, text))
 
     def marks(self, directory: Path) -> Mapping[str, Mark]:
         self._process.alive()
