@@ -17,6 +17,7 @@ from typing import TypeVar
 from tests.node import processes
 from tests.node.control_plane import trust
 from tests.node.golang import PROJECT
+from tests.node.isolation import kill_pods
 from tests.node.lifecycle import Note, prepare_folder, take_down
 from tests.node.objects import Document, NodeStatus
 from tests.node.processes import NodeError, Processes, run
@@ -212,6 +213,19 @@ class Cluster:
 
     def kill_kubelet(self) -> None:
         self.processes.stop("kubelet", signal.SIGKILL)
+
+    def reboot(self) -> None:
+        """Let everything on the node end, and what is in memory only be gone, as in a reboot.
+
+        containerd and the kubelet run again then; agents are the caller's.
+        """
+        self.kill_kubelet()
+        self.processes.stop("containerd", signal.SIGKILL)
+        kill_pods(self.name)
+        for path in self.cdi.iterdir():
+            path.unlink()
+        self.restart("containerd")
+        self.restart("kubelet")
 
     def run_in_namespace(
         self, argv: Sequence[str], *, log: str, environment: Mapping[str, str] | None = None

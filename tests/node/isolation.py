@@ -90,6 +90,14 @@ def pods_group(name: str) -> Path:
     return (CGROUPS if version_2 else CGROUPS / "pids") / GROUP / name / "kubepods"
 
 
+def kill_pods(name: str) -> None:
+    """Kill what runs in all containers of a node, as a reboot does; their groups stay."""
+    for group in pods_group(name).glob("**/pod*/*/cgroup.procs"):
+        for pid in group.read_text().split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+
+
 def _clear(group: Path) -> bool:
     for folder, _, _ in os.walk(group, topdown=False):
         for pid in (Path(folder) / "cgroup.procs").read_text().split():
