@@ -9,6 +9,7 @@ from accelkit.agent.keeper_work import Work
 from accelkit.core.errors import DeviceUnavailable, PrepareFailed
 from accelkit.core.grants import Term
 from accelkit.core.model import Device, DeviceId
+from accelkit.core.values import FrozenMap
 
 
 async def set_modes(work: Work) -> None:
@@ -73,6 +74,8 @@ async def create(work: Work) -> None:
     work.write(attrs.evolve(work.entry, create=(*work.entry.create, *new)))
     for device in missing:
         found[device.id] = await _made(work, device)
+    handles = {i: d.handle for i, d in found.items() if i in work.entry.create and d.handle}
+    work.write(attrs.evolve(work.entry, handles=FrozenMap({**work.entry.handles, **handles})))
     work.know(found)
 
 

@@ -1,5 +1,6 @@
 """From an entry to none: what it lists is undone, and nothing else. Not here: when to try again."""
 
+import logging
 from collections.abc import Iterator
 from typing import TypeAlias
 
@@ -9,7 +10,9 @@ from accelkit.agent.keeper_means import Means, Patience
 from accelkit.core.allocation import Setting
 from accelkit.core.claims import EntryState, LedgerEntry
 from accelkit.core.errors import PartitionInUse
-from accelkit.core.model import DeviceId
+from accelkit.core.model import Device, DeviceId
+
+log = logging.getLogger(__name__)
 
 UNDOING = frozenset({EntryState.RELEASING, EntryState.STUCK})
 Key: TypeAlias = tuple[str, DeviceId | None, str]
@@ -30,7 +33,7 @@ async def undo(means: Means, entry: LedgerEntry, patience: Patience) -> None:
         settings = tuple(one for one in entry.settings if one != setting)
         entry = means.put(attrs.evolve(entry, settings=settings))
     for device in reversed(entry.create):
-        await _destroy(means, device)
+        await _destroy(means, entry, device)
         entry = means.put(
             attrs.evolve(entry, create=tuple(one for one in entry.create if one != device))
         )
@@ -59,17 +62,27 @@ async def _begun(means: Means, entry: LedgerEntry, patience: Patience) -> Ledger
         return begun if begun == entry else means.put(begun)
 
 
-async def _destroy(means: Means, device: DeviceId) -> None:
-    found = await means.still_there(device)
-    if found is None:
+async def _destroy(means: Means, entry: LedgerEntry, device: DeviceId) -> None:
+    """Unmake *device*, unless it is gone, or somebody else's by now."""
+    if (found := await _ours(means, entry, device)) is None:
         return
     means.touch(found.root)
     try:
         await means.hardware.destroy(found)
     finally:
         means.touch(found.root)
-    if await means.still_there(device) is not None:
+    if await _ours(means, entry, device) is not None:
         raise PartitionInUse(f"{device} was unmade, and is still there", device=str(device))
+
+
+async def _ours(means: Means, entry: LedgerEntry, device: DeviceId) -> Device | None:
+    found = await means.still_there(device)
+    made = entry.handles.get(device)
+    if found is not None and made is not None and found.handle not in {made, None}:
+        extra = {"device": str(device), "made": made, "found": found.handle}
+        log.warning("somebody else's partition has the place of one that is gone", extra=extra)
+        return None
+    return found
 
 
 def settings_of(entry: LedgerEntry) -> Iterator[tuple[Key, Setting]]:

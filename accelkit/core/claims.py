@@ -61,6 +61,8 @@ class LedgerEntry:
     """The mode that a whole device must be in while the claim lives."""
     create: tuple[DeviceId, ...] = ()
     """Partitions that were made for it, in the order of making."""
+    handles: FrozenMap[DeviceId, str] = FrozenMap()
+    """The maker's ids of those partitions: what has another one in their place is not ours."""
     settings: tuple[Setting, ...] = ()
     cdi: CdiRecord | None = None
     answer: tuple[Answer, ...] = ()

@@ -86,6 +86,19 @@ async def test_what_was_undone_is_not_undone_again() -> None:
 
 
 @virtually
+async def test_a_partition_that_a_stranger_made_in_the_place_of_ours_is_not_touched() -> None:
+    world = cut()
+    agent = await ready(world)
+    del world.board.parts["g-half-0"]
+    world.board.add_part("g", "half", 0)
+
+    await agent.keeper.release("1")
+
+    assert {name: part.number for name, part in world.board.parts.items()} == {"g-half-0": 2}
+    assert dict(agent.keeper.entries) == {}
+
+
+@virtually
 async def test_the_place_of_a_claim_that_could_not_be_undone_stays_taken() -> None:
     agent = await ready(cut(destroy=100))
     with pytest.raises(PartitionInUse):

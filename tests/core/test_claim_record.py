@@ -27,6 +27,7 @@ ENTRY = LedgerEntry(
     extended="example.com/gpu",
     modes=FrozenMap({WHOLE: "mig"}),
     create=(PART,),
+    handles=FrozenMap({PART: "MIG-1"}),
     settings=(
         Setting(device=WHOLE, key="timeslice", value="long"),
         Setting(device=None, key="daemon", value="runs"),
@@ -109,6 +110,7 @@ def test_the_file_is_spelt_as_it_is_documented() -> None:
         ],
         "modes": [{"device": "nvidia/gpu-8f6d", "mode": "mig"}],
         "create": ["nvidia/gpu-8f6d-1g10gb-0"],
+        "handles": [{"device": "nvidia/gpu-8f6d-1g10gb-0", "handle": "MIG-1"}],
         "settings": [
             {"device": "nvidia/gpu-8f6d", "key": "timeslice", "value": "long"},
             {"device": None, "key": "daemon", "value": "runs"},

@@ -42,18 +42,30 @@ def state_of(world: World, facts: set[str]) -> State:
     board = world.board
     numbers = {name: str(n) for n, name in enumerate(sorted(board.parts), 1)}
 
-    def renumbered(fact: str) -> str:
-        owner, _, name = fact.partition(" has ")
-        if not name:
-            return fact
-        name, number = name.split()
+    def number_of(name: str, number: str) -> str:
         part = board.parts.get(name)
-        same = part is not None and str(part.number) == number
-        return f"{owner} has {name} {numbers[name] if same else 'lost'}"
+        return numbers[name] if part is not None and str(part.number) == number else "lost"
+
+    def renumbered(fact: str) -> str:
+        owner, _, what = fact.partition(" has ")
+        return f"{owner} has {what.split()[0]} {number_of(*what.split())}" if what else fact
+
+    def rewritten(path: str, content: bytes) -> bytes:
+        """*content* without what makes no difference: torn text, signatures, durations."""
+        if path.endswith((".tmp", ".lock")):
+            return b""
+        if not path.startswith(CLAIMS) or not path.endswith(".json"):
+            return content
+        tree = dict(_parsed(content), trace=[])
+        tree["handles"] = [
+            {**made, "handle": number_of(made["device"].partition("/")[2], made["handle"])}
+            for made in tree["handles"]
+        ]
+        return json.dumps(tree).encode()
 
     return State(
         files=tuple(
-            (path, _canonical(path, content))
+            (path, rewritten(path, content))
             for path, content in sorted(world.storage.contents().items())
         ),
         directories=frozenset(world.storage.folders()),
@@ -67,14 +79,10 @@ def state_of(world: World, facts: set[str]) -> State:
     )
 
 
-@lru_cache(maxsize=100_000)
-def _canonical(path: str, content: bytes) -> bytes:
-    """*content* without what nobody reads: torn text, durations, process ids."""
-    if path.endswith((".tmp", ".lock")):
-        return b""
-    if not path.startswith(CLAIMS) or not path.endswith(".json"):
-        return content
-    return json.dumps({**json.loads(content), "trace": []}).encode()
+@lru_cache(maxsize=4096)
+def _parsed(content: bytes) -> dict[str, list[dict[str, str]]]:
+    tree: dict[str, list[dict[str, str]]] = json.loads(content)
+    return tree
 
 
 def world_of(state: State, scenario: Scenario) -> World:
