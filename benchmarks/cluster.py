@@ -21,6 +21,7 @@ from accelkit.conformance.sims.api.values import parts, text
 from accelkit.conformance.sims.dra.events import DriverRegistered, SlicesWiped
 from accelkit.conformance.sims.dra.side import Cluster as Membership
 from accelkit.conformance.sims.kubelet import KubeletSim
+from accelkit.conformance.sims.timing import Timing
 from accelkit.core.allocation import ClaimRef
 from accelkit.core.kube import CLAIMS, NODES, SLICES
 from benchmarks.node import PATIENCE_S, TIMING, Place, process, until
@@ -32,8 +33,10 @@ GO_DRIVER = "go.bench.dev"
 USER = User(name="bench", token="bench", everything=True)
 CALL_S = 45.0
 """So long the kubelet waits for an answer."""
-CALM = attrs.evolve(TIMING, watch_s=0.25, wipe_anyway_s=0.1)
-"""A kubelet that has wiped the slices of its node, and does not look all the time."""
+SWIFT = attrs.evolve(TIMING, wipe_anyway_s=0.1)
+"""A kubelet that finds a socket at once."""
+CALM = attrs.evolve(SWIFT, watch_s=0.25)
+"""One that does not look all the time, while calls are measured."""
 
 
 @attrs.frozen(kw_only=True)
@@ -177,13 +180,16 @@ class Cluster:
 
 
 @asynccontextmanager
-async def cluster(here: Place) -> AsyncIterator[Cluster]:
-    """Let *here* be a node of a cluster; its policy is told how to reach that."""
+async def cluster(here: Place, timing: Timing = CALM) -> AsyncIterator[Cluster]:
+    """Let *here* be a node of a cluster; its policy is told how to reach that.
+
+    The kubelet has wiped the slices of its node.
+    """
     (here.root / "cdi").mkdir(exist_ok=True)
     async with ApiSim(tls=make_tls(here.root / "pki"), users=[USER]) as api:
         api.create(NODES, {"metadata": {"name": NODE}})
         membership = Membership(api=api, node=NODE, cdi=(here.root / "cdi",))
-        kubelet = KubeletSim(here.root / "kubelet", timing=CALM, cluster=membership)
+        kubelet = KubeletSim(here.root / "kubelet", timing=timing, cluster=membership)
         found = Cluster(here=here, api=api, kubelet=kubelet)
         api.write_kubeconfig(found.kubeconfig, USER)
         with (here.root / "policy.yaml").open("a") as policy:
