@@ -21,6 +21,7 @@ from tests.node.isolation import kill_pods
 from tests.node.lifecycle import Note, prepare_folder, take_down
 from tests.node.objects import Document, NodeStatus
 from tests.node.processes import NodeError, Processes, run
+from tests.node.runtime import wait_for_containerd
 
 T = TypeVar("T")
 PATIENCE = 60.0
@@ -225,6 +226,7 @@ class Cluster:
         for path in self.cdi.iterdir():
             path.unlink()
         self.restart("containerd")
+        wait_for_containerd(self.root, self.programs)
         self.restart("kubelet")
 
     def run_in_namespace(

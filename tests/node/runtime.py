@@ -65,10 +65,16 @@ def start_containerd(processes: Processes, programs: Path, name: str, index: int
     if program is None:
         raise NodeError("no busybox on this host: install busybox-static")
     write_image(root / "busybox.tar", program)
+    ctr = wait_for_containerd(root, programs)
+    run(*ctr, "images", "import", str(root / "busybox.tar"))
+
+
+def wait_for_containerd(root: Path, programs: Path) -> tuple[str, ...]:
+    """Wait until it answers, without which no kubelet starts; returns how to ask it."""
     # the namespace in which the kubelet's runtime interface looks for images
     ctr = (f"{programs}/ctr", f"--address={root}/containerd.sock", "--namespace=k8s.io")
     wait_for(f"containerd (log: {root}/containerd.log)", lambda: run(*ctr, "version"))
-    run(*ctr, "images", "import", str(root / "busybox.tar"))
+    return ctr
 
 
 def write_kubelet_config(root: Path, name: str, gates: Sequence[str]) -> None:
