@@ -12,6 +12,8 @@ from accelkit.core.errors import LedgerEntry as BadEntry, LedgerError
 log = logging.getLogger(__name__)
 
 NEARLY_FULL = 0.9
+CDI = ("cdi-file", "claims")
+"""Code and subject of the problem that files of claims cannot be written."""
 
 
 class Watch:
@@ -36,9 +38,9 @@ class Watch:
 
     def look(self) -> None:
         """Read what others wrote, and make again what is missing of our CDI files."""
-        self._attempt("ledger-failed", self._read)
-        self._attempt("run-directory-full", self._measure)
-        self._attempt("cdi-failed", self._mend_files)
+        self._attempt("ledger-failed", "", self._read)
+        self._attempt("run-directory-full", "", self._measure)
+        self._attempt(*CDI, self._mend_files)
 
     def left_behind(
         self, gone: Collection[str], used: Collection[tuple[str, str]]
@@ -56,15 +58,15 @@ class Watch:
 
     def remove_orphans(self) -> None:
         """Remove CDI files of ours without a claim that were there the last time, too."""
-        self._attempt("cdi-failed", self._remove_orphans)
+        self._attempt(*CDI, self._remove_orphans)
 
-    def _attempt(self, code: str, do: Callable[[], None]) -> None:
+    def _attempt(self, code: str, subject: str, do: Callable[[], None]) -> None:
         try:
             do()
         except LedgerError as error:
-            self._problems.note(KEEPER, code, "", str(error), error.remedy)
+            self._problems.note(KEEPER, code, subject, str(error), error.remedy)
         else:
-            self._problems.solve(KEEPER, code, "")
+            self._problems.solve(KEEPER, code, subject)
 
     def _read(self) -> None:
         ledger = self._means.ledger

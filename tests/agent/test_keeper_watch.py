@@ -137,7 +137,7 @@ async def test_a_cdi_directory_that_cannot_be_written_is_a_problem_until_it_can(
     storage.refused = str(CDI)
 
     await agent.keeper.mend()
-    assert codes(agent) == ["cdi-failed"]
+    assert codes(agent) == ["cdi-file"]
     with pytest.raises(LedgerError, match="cannot be written: Permission denied"):
         await agent.keeper.prepared(allocation("1", "a").claim)
     with pytest.raises(LedgerError, match="cannot be written: Permission denied"):
