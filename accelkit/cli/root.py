@@ -19,6 +19,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "config": ("config", "Check a policy file, show it with all defaults, or print its schema."),
     "conformance": ("conformance", "Check vendors and drivers against the rules."),
     "devices": ("devices", "List the accelerators of a host, how they are, and who has them."),
+    "explain": ("explain", "Say why a claim or a pod has its devices, or none."),
     "holders": ("holders", "List who holds devices of a node, or wait until nobody does."),
     "metrics": ("metrics", "List the metrics that the agent writes."),
     "partition": ("partition", "Plan, apply or check how devices are cut, or print how they are."),
