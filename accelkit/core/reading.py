@@ -215,15 +215,21 @@ def grant_edits(vendor: Vendor, host: Host, grant: Grant) -> Edits:
         edits = vendor.edits(host, grant)
     check_edits(vendor, grant, edits)
     parts = (*edits.each.values(), edits.whole)
-    missing = [p for part in parts for p in _host_paths(part) if not host.exists(p)]
+    own = grant.scratch or ""
+    missing = [
+        path
+        for part in parts
+        for path in _host_paths(part)
+        if not (_is_in(own, path) or host.exists(path))
+    ]
     if missing:
         raise MissingParts(
             f"{vendor.name}: {missing[0]} is needed in containers and is not there",
             remedy="check that the driver is installed completely",
         )
     return Edits(
-        each=FrozenMap({i: outside(host, e) for i, e in edits.each.items()}),
-        whole=outside(host, edits.whole),
+        each=FrozenMap({i: outside(host, e, own) for i, e in edits.each.items()}),
+        whole=outside(host, edits.whole, own),
     )
 
 
@@ -246,12 +252,20 @@ def contract(vendor: Vendor, call: str) -> Iterator[None]:
         ) from error
 
 
-def outside(host: Host, edits: ContainerEdits) -> ContainerEdits:
-    """*edits* with every host path as the container runtime finds it."""
+def outside(host: Host, edits: ContainerEdits, own: str = "") -> ContainerEdits:
+    """*edits* with every host path as the container runtime finds it.
+
+    The agent's *own* folder is not reached through the host, and has its name for everybody.
+    """
     return attrs.evolve(
         edits,
         nodes=tuple(_outside_node(host, node) for node in edits.nodes),
-        mounts=tuple(attrs.evolve(m, host_path=host.outside(m.host_path)) for m in edits.mounts),
+        mounts=tuple(
+            mount
+            if _is_in(own, mount.host_path)
+            else attrs.evolve(mount, host_path=host.outside(mount.host_path))
+            for mount in edits.mounts
+        ),
         hooks=tuple(attrs.evolve(h, path=host.outside(h.path)) for h in edits.hooks),
     )
 
@@ -382,6 +396,11 @@ def _node_wrong(host: Host, path: str, kind: str) -> str:
 def _outside_node(host: Host, node: DeviceNode) -> DeviceNode:
     there = host.outside(node.on_host)
     return node if there == node.on_host else attrs.evolve(node, host_path=there)
+
+
+def _is_in(folder: str, path: str) -> bool:
+    """Whether *path* is *folder* or below it; nothing is in a folder without a name."""
+    return bool(folder) and f"{path}/".startswith(f"{folder}/")
 
 
 def _host_paths(edits: ContainerEdits) -> Iterator[str]:

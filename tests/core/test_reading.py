@@ -494,6 +494,32 @@ def test_host_paths_are_told_as_the_container_runtime_finds_them() -> None:
     assert [h.path for h in edits.hooks] == ["/seen/bin/sh"]
 
 
+def test_scratch_of_a_claim_is_the_agents_and_not_looked_for_on_the_host() -> None:
+    host = RealHost("/", seen_as="/seen")
+    vendor = Toy()
+    mounts = (
+        Mount(host_path="/run/own/1", container_path="/a"),
+        Mount(host_path="/run/own/1/cache", container_path="/b"),
+        Mount(host_path="/dev", container_path="/c"),
+    )
+    vendor.answer = each("a", mounts=mounts)
+    asked = attrs.evolve(grant(gpu("a")), scratch="/run/own/1")
+
+    edits = grant_edits(vendor, host, asked).each[of("a")]
+
+    paths = {mount.container_path: mount.host_path for mount in edits.mounts}
+    assert paths == {"/a": "/run/own/1", "/b": "/run/own/1/cache", "/c": "/seen/dev"}
+
+
+def test_folder_beside_the_scratch_of_a_claim_is_looked_for_on_the_host() -> None:
+    vendor = Toy()
+    vendor.answer = each("a", mounts=(Mount(host_path="/run/own/10", container_path="/a"),))
+    asked = attrs.evolve(grant(gpu("a")), scratch="/run/own/1")
+
+    with pytest.raises(MissingParts, match="/run/own/10 is needed"):
+        grant_edits(vendor, HOST, asked)
+
+
 @pytest.mark.parametrize(
     "edits",
     [

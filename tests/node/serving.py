@@ -61,7 +61,7 @@ def run(cluster: Cluster, *pods: Document) -> None:
             return phase == "Running"
 
         try:
-            cluster.wait_for(f"pod {name} running", runs)
+            cluster.wait_for(f"pod {name} running", runs, patience=40)
         except NodeError as error:
             raise NodeError(f"{error}; {cluster.pod(name, namespace)['status']}") from error
 

@@ -74,6 +74,10 @@ class Gpus:
         names = (path.name for path in (self.folder / "dev" / "nvidia-caps").glob("nvidia-cap*"))
         return frozenset(int(name.removeprefix("nvidia-cap")) for name in names)
 
+    def time_slice(self, minor: int) -> int:
+        """The time slice of a GPU as its driver numbers it; 0: its own."""
+        return states.number(states.of(self._state, f"gpu-{minor}"), "timeslice")
+
     @property
     def _state(self) -> State:
         return self._shared.record().state
