@@ -1,7 +1,8 @@
 """Whether the directories are as they were written, and what nobody needs any more."""
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
 
 from accelkit.agent.keeper_means import Means, Tell
 from accelkit.agent.keeper_releases import KEEPER
@@ -12,8 +13,10 @@ from accelkit.core.errors import LedgerEntry as BadEntry, LedgerError
 log = logging.getLogger(__name__)
 
 NEARLY_FULL = 0.9
-CDI = ("cdi-file", "claims")
-"""Code and subject of the problem that files of claims cannot be written."""
+CDI = "cdi-file"
+"""Code of what keeps CDI files from being as they should be; its subjects are whose they are."""
+TOLD_FOR_S = 3600.0
+"""For so long it is said that the record was emptied."""
 
 
 class Watch:
@@ -33,6 +36,7 @@ class Watch:
         self._unread: set[str] = set()
         self._changes = 0
         self._wiped = 0
+        self._emptied = 0.0
         self._gone: frozenset[str] = frozenset()
         self._orphans: frozenset[str] = frozenset()
 
@@ -40,7 +44,7 @@ class Watch:
         """Read what others wrote, and make again what is missing of our CDI files."""
         self._attempt("ledger-failed", "", self._read)
         self._attempt("run-directory-full", "", self._measure)
-        self._attempt(*CDI, self._mend_files)
+        self._attempt(CDI, "claims", self._mend_files)
 
     def left_behind(
         self, gone: Collection[str], used: Collection[tuple[str, str]]
@@ -58,7 +62,7 @@ class Watch:
 
     def remove_orphans(self) -> None:
         """Remove CDI files of ours without a claim that were there the last time, too."""
-        self._attempt(*CDI, self._remove_orphans)
+        self._attempt(CDI, "no claims", self._remove_orphans)
 
     def _attempt(self, code: str, subject: str, do: Callable[[], None]) -> None:
         try:
@@ -76,6 +80,7 @@ class Watch:
             self._means.tell_all()
         if ledger.wiped != self._wiped:
             self._wiped = ledger.wiped
+            self._emptied = self._means.clock.monotonic()
             self._problems.note(
                 KEEPER,
                 "run-directory-emptied",
@@ -83,6 +88,8 @@ class Watch:
                 "the run directory was emptied while claims were prepared; it was filled again",
                 "find out who removes files there",
             )
+        elif self._means.clock.monotonic() > self._emptied + TOLD_FOR_S:
+            self._problems.solve(KEEPER, "run-directory-emptied", "")
         unread = {one.uid: one for one in ledger.unread}
         for uid in unread.keys() - self._unread:
             error = unread[uid].error
@@ -103,9 +110,12 @@ class Watch:
             )
 
     def _mend_files(self) -> None:
-        for entry in tuple(self._means.ledger.entries.values()):
-            if not self._right(entry):
-                self._mend(entry.claim.uid)
+        entries = tuple(self._means.ledger.entries.values())
+        _one_by_one(partial(self._mend_file, entry) for entry in entries)
+
+    def _mend_file(self, entry: LedgerEntry) -> None:
+        if not self._right(entry):
+            self._mend(entry.claim.uid)
 
     def _mend(self, uid: str) -> None:
         """Make the file of a claim again, if nobody works on the claim."""
@@ -123,10 +133,28 @@ class Watch:
         ledger = self._means.ledger
         claims = {*ledger.entries, *(one.uid for one in ledger.unread)}
         found = self._means.files.orphans(self._drivers(), claims)
-        for file, uid in found.items():
-            if file in self._orphans:
-                with ledger.locks.free(uid) as free:
-                    if free and ledger.look(uid) is None:
-                        self._means.files.remove_orphan(file)
-                        log.info("CDI file without a claim removed", extra={"file": file})
-        self._orphans = frozenset(found)
+        twice, self._orphans = found.keys() & self._orphans, frozenset(found)
+        _one_by_one(partial(self._remove_orphan, file, found[file]) for file in sorted(twice))
+
+    def _remove_orphan(self, file: str, uid: str) -> None:
+        ledger = self._means.ledger
+        with ledger.locks.free(uid) as free:
+            if free and ledger.look(uid) is None:
+                self._means.files.remove_orphan(file)
+                log.info("CDI file without a claim removed", extra={"file": file})
+
+
+def _one_by_one(acts: Iterable[Callable[[], None]]) -> None:
+    """Do all of *acts*, whichever fail.
+
+    Raises:
+        LedgerError: The first that there was.
+    """
+    failed: LedgerError | None = None
+    for act in acts:
+        try:
+            act()
+        except LedgerError as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed

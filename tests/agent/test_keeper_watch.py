@@ -20,6 +20,7 @@ class Storage(MemoryStorage):
 
     fullness: float = 0.0
     refused: str = ""
+    unremovable: str = ""
 
     def door(self, process: Process) -> MemoryDisk:
         return Door(self, process)
@@ -34,6 +35,11 @@ class Door(MemoryDisk):
         if refused and str(new).startswith(refused):
             raise PermissionError(13, "Permission denied", str(new))
         super().rename(old, new)
+
+    def remove(self, path: Path) -> None:
+        if str(path) == storage_of(self).unremovable:
+            raise PermissionError(13, "Permission denied", str(path))
+        super().remove(path)
 
 
 def storage_of(door: Disk) -> Storage:
@@ -150,13 +156,68 @@ async def test_a_cdi_directory_that_cannot_be_written_is_a_problem_until_it_can(
 
 
 @virtually
-async def test_a_run_directory_that_is_emptied_is_filled_again_and_told() -> None:
+async def test_a_cdi_file_that_cannot_be_made_again_keeps_no_other_from_it() -> None:
+    _, agent, storage = await ready()
+    await agent.keeper.prepare(allocation("2", "b"))
+    other = FILE.replace("_1", "_2")
+    del storage.files[FILE], storage.files[other]
+    storage.refused = FILE
+
+    await agent.keeper.mend()
+
+    assert codes(agent) == ["cdi-file"]
+    assert other in storage.files
+    assert FILE not in storage.files
+
+
+@virtually
+async def test_removing_files_of_no_claim_takes_back_no_problem_of_files_of_claims() -> None:
+    _, agent, storage = await ready()
+    del storage.files[FILE]
+    storage.refused = str(CDI)
+    await agent.keeper.mend()
+    before = agent.keeper.problems
+
+    await agent.keeper.reconcile((), ())
+
+    assert codes(agent) == ["cdi-file"]
+    assert agent.keeper.problems == before
+
+
+@virtually
+async def test_a_file_of_no_claim_that_cannot_be_removed_keeps_no_other_from_it() -> None:
+    _, agent, storage = await ready()
+    left = [FILE.replace("_1", f"_{uid}") for uid in "23"]
+    for path in left:
+        storage.add(path, storage.files[FILE].content)
+    storage.unremovable = left[0]
+
+    await agent.keeper.reconcile((), ())
+    await agent.keeper.reconcile((), ())
+    assert [p.subject for p in agent.keeper.problems] == ["no claims"]
+    assert [path in storage.files for path in left] == [True, False]
+
+    storage.unremovable = ""
+    await agent.keeper.mend()
+    assert codes(agent) == ["cdi-file"]
+    await agent.keeper.reconcile((), ())
+    assert codes(agent) == []
+    assert left[0] not in storage.files
+
+
+@virtually
+async def test_a_run_directory_that_is_emptied_is_filled_again_and_told_for_an_hour() -> None:
     world, agent, storage = await ready()
     storage.wipe(RUN)
 
     await agent.keeper.mend()
-
+    await world.clock.sleep(3000)
+    await agent.keeper.mend()
     assert codes(agent) == ["run-directory-emptied"]
+
+    await world.clock.sleep(601)
+    await agent.keeper.mend()
+    assert codes(agent) == []
     assert (await world.begun()).keeper.entries.keys() == {"1"}
 
 
