@@ -247,7 +247,8 @@ class Keeper:
             failure = error if isinstance(error, AccelkitError) else _broken(error)
             outcome = code_of(failure)
             pod = allocation.pods[0] if len(allocation.pods) == 1 else None
-            self._tell("PrepareFailed", str(failure), claim=allocation.claim, pod=pod)
+            if not patience.unwanted:
+                self._tell("PrepareFailed", str(failure), claim=allocation.claim, pod=pod)
             log.warning(
                 "claim not prepared",
                 extra={"claim": allocation.claim.uid, "code": outcome, "error": str(failure)},

@@ -289,6 +289,7 @@ async def test_a_release_ends_a_preparation_that_only_waits() -> None:
 
     assert asyncio.get_running_loop().time() - began < 1.0
     assert "is ready there" in str(waiting.exception())
+    assert agent.told == []
 
 
 @virtually

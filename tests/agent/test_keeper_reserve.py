@@ -254,6 +254,17 @@ def test_what_cannot_pass_is_refused_at_once(
 
 
 @virtually
+async def test_a_partition_of_a_device_that_is_not_there_is_refused() -> None:
+    world = cuttable()
+    agent = await world.begun()
+    agent.view = view_of(world.board, snapshot=Snapshot(answered=frozenset({"toy"})))
+
+    why, _ = await refused(agent, allocation("1", "g-half-0"), UnknownDevice)
+
+    assert why == "toy/g-half-0: toy/g, which it is cut out of, is not there"
+
+
+@virtually
 async def test_a_vendors_first_report_is_waited_for() -> None:
     world = plain()
     agent = await world.begun()
