@@ -18,9 +18,8 @@ from accelkit.conformance.sims.dra.cdi import Injected
 from accelkit.conformance.sims.dra.claims import ref_of
 from accelkit.conformance.sims.dra.events import DriverRegistered, PreparedDevice, PrepareFailed
 from accelkit.conformance.sims.dra.pods import ClaimPod
-from accelkit.conformance.stage import NAMESPACE, Stages
+from accelkit.conformance.stage import NAMESPACE
 from accelkit.conformance.staged import CALL_S, SOON_S, Offered, Staged
-from accelkit.conformance.subjects import Subject
 from accelkit.core.allocation import ClaimRef
 from accelkit.core.kube import CLAIMS, CLASSES, PODS, Json
 
@@ -41,16 +40,11 @@ class ClaimsBench(Staged):
         stages: Lends what runs.
     """
 
-    def __init__(self, subject: Subject, seed: int, scale: float, stages: Stages) -> None:
-        super().__init__(subject, seed, scale, stages)
-        self._names = 0
-
     # Claims.
 
     def name(self, stem: str) -> str:
-        """A name that nothing else has."""
-        self._names += 1
-        return f"{stem}-{self._names}"
+        """A name that nothing else has or had."""
+        return f"{stem}-{next(self.stage.numbers)}"
 
     def claim(
         self,
@@ -305,6 +299,10 @@ class ClaimsBench(Staged):
         """A pod as the kubelet has it; None: it does not."""
         return next((p for p in tuple(self.sim.dra.pods.values()) if p.id.name == pod), None)
 
+    def find_item(self, pod: str) -> Json:
+        """A pod as the API server has it."""
+        return self.ask(lambda: self.api.get(PODS, pod, NAMESPACE))
+
     def running(self, pod: str) -> bool:
         found = self.find(pod)
         return found is not None and all(c.running or c.init for c in found.pod.containers)
@@ -324,8 +322,7 @@ class ClaimsBench(Staged):
         """Why a pod does not run, as far as it is known."""
         failed = [e.message for e in self.sim.seen(PrepareFailed, pod=pod)]
         waiting = [c.waiting for c in found.pod.containers] if (found := self.find(pod)) else []
-        item = self.ask(lambda: self.api.get(PODS, pod, NAMESPACE))
-        unplaced = [text(c, "message") for c in parts(item, "status", "conditions")]
+        unplaced = [text(c, "message") for c in parts(self.find_item(pod), "status", "conditions")]
         return next(filter(None, (*failed[-1:], *waiting, *unplaced)), "nobody says why")
 
     def delete(self, pod: str, *, force: bool = False) -> None:

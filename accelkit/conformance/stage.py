@@ -3,8 +3,11 @@
 Not here: what checks do with it.
 """
 
+import asyncio
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator
+from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
@@ -68,6 +71,10 @@ class Stage:
         self.name = driver_name(subject)
         self.driver = _driver_of(subject, self.home, scale)
         self.cdi = subject.cdi if isinstance(subject, DriverSubject) else self.driver.cdi
+        self.numbers = count(1)
+        """For names of objects."""
+        self.first_seen_s = 0.0
+        """When the devices were there for the first time, on the monotonic clock."""
         self._subject = subject
         self.api = ApiSim(setup.release, seed=seed)
         self.sim = self._kubelet(seed)
@@ -139,7 +146,9 @@ class Stage:
             Unanswered: They do not come.
         """
         self.driver.start(self.root)
-        if not self.happens(self.published, FIRST_S):
+        if self.happens(self.published, FIRST_S):
+            self.first_seen_s = time.monotonic()
+        else:
             why = "; ".join(e.text for e in self.sim.seen(Refused)) or self.ask(self._lacking)
             raise Unanswered(f"no devices for claims came ({why}){self.driver.said()}")
 
@@ -185,7 +194,8 @@ class Stage:
         left = [p for p in self.cdi.glob("*") if p.is_file()] if self.cdi is not None else []
         held = self.api.items(PODS) or self.api.items(CLAIMS) or self.sim.dra.claims.known
         tainted = any(d.get("taints") for _, d in self.devices())
-        return bool(not left and not held and not tainted and self.published())
+        published = self.setup.through != "dra" or self.published()
+        return bool(not left and not held and not tainted and published)
 
     # What is published; to be asked in the loop of the simulations.
 
@@ -227,7 +237,11 @@ class Stage:
         async def answer() -> T:
             return call()
 
-        return do(answer(), self.scope.patience(60.0))
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return do(answer(), self.scope.patience(60.0))
+        return call()  # of a predicate, which is asked there already
 
     def happens(self, predicate: Callable[[], object], patience_s: float = 10.0) -> bool:
         """Whether *predicate* comes to hold."""

@@ -17,6 +17,7 @@ from accelkit.conformance.sims.api.journal import Asked
 from accelkit.conformance.sims.api.server import ApiSim
 from accelkit.conformance.sims.api.values import entries, parts, text
 from accelkit.conformance.sims.dra.events import DriverRegistered
+from accelkit.conformance.sims.dra.wiping import wipe
 from accelkit.conformance.sims.kubelet import KubeletSim
 from accelkit.conformance.socket_bench import FIRST_S
 from accelkit.conformance.stage import Stage, Stages, opened
@@ -30,6 +31,7 @@ CALL_S = 20.0
 """For a call that should be answered at once; what has its own limit says so."""
 SOON_S = 10.0
 """For anything that a driver does by itself."""
+LOOK_S = 0.005
 STILL_S = 3.0
 """Without any change, nothing is under way any more. Not scaled: nobody waits for it to end."""
 
@@ -128,14 +130,18 @@ class Staged(Scope):
 
     def enter(self, stage: Stage) -> list[Offered]:
         """Work with *stage* from now on; devices that can be had, at least one."""
-        self._stage = stage
-        self.later(self.leave)
+        self.work_with(stage)
         if stage.setup.through != "dra":
             return []
         found = [d for d in self.devices() if d.free]
         if not found:
             raise Unanswered("every device that is published has a taint")
         return found
+
+    def work_with(self, stage: Stage) -> None:
+        """Work with *stage* from now on, whether anything is published or not."""
+        self._stage = stage
+        self.later(self.leave)
 
     @property
     def features(self) -> frozenset[Feature]:
@@ -162,6 +168,11 @@ class Staged(Scope):
             lambda: len(self.sim.seen(DriverRegistered, driver=stage.name)) > before, FIRST_S
         ):
             raise Unanswered(f"after a restart it does not register{self.driver.said()}")
+
+    def wipe(self) -> None:
+        """Remove all slices of the driver, as a kubelet that starts does."""
+        stage = self.stage
+        self.ask(lambda: list(wipe(stage.api, stage.node, stage.name)))
 
     def spoil(self) -> None:
         """Let no other check have what runs."""
@@ -191,6 +202,32 @@ class Staged(Scope):
     def ask(self, call: Callable[[], T]) -> T:
         """What *call* returns, which looks at what the simulations change."""
         return self.stage.ask(call)
+
+    def watch(self, predicate: Callable[[], object]) -> Callable[[], bool]:
+        """Look at *predicate* all the time from now on.
+
+        Returns:
+            What ends that, and tells whether it ever held.
+        """
+        found: list[bool] = []
+
+        async def look() -> None:
+            while not found:
+                await asyncio.sleep(LOOK_S)
+                if predicate():
+                    found.append(True)
+
+        async def begin() -> "asyncio.Task[None]":
+            return asyncio.create_task(look())
+
+        task = self.stage.do(begin())
+
+        async def end() -> bool:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            return bool(found)
+
+        return lambda: self.stage.do(end())
 
     def happens(self, predicate: Callable[[], object], patience_s: float = SOON_S) -> bool:
         """Whether *predicate* comes to hold; it may look at what the simulations change."""

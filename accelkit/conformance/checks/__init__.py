@@ -14,10 +14,13 @@ from accelkit.conformance.checks import (
     defects,
     discovery,
     drivers,
+    extended,
     health,
     identity,
     listing,
+    publishing,
     registering,
+    slices,
     topology,
 )
 from accelkit.conformance.claims_bench import ClaimsBench
@@ -41,6 +44,9 @@ CHECKS: tuple[AnyCheck, ...] = tuple(
             *allocating.CHECKS,
             *agent.CHECKS,
             *claims.CHECKS,
+            *extended.CHECKS,
+            *slices.CHECKS,
+            *publishing.CHECKS,
             *cdi.CHECKS,
             *drivers.CHECKS,
             *claim_calls.CHECKS,
