@@ -65,6 +65,8 @@ async def test_a_long_life_costs_neither_files_nor_threads_nor_memory(tmp_path: 
     files, threads, objects = await cycles(20)
     later = await cycles(LONG)
 
-    assert later[:2] == (files, threads)
+    # What other tests left may go meanwhile.
+    assert later[0] <= files
+    assert later[1] <= threads
     assert later[2] - objects < MORE_OBJECTS
     assert files_in(tmp_path / "var") == []
