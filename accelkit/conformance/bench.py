@@ -16,7 +16,7 @@ from typing import TypeVar
 import attrs
 
 from accelkit.conformance.model import Feature, Unanswered
-from accelkit.conformance.subjects import PluginSubject
+from accelkit.conformance.subjects import Cut, PluginSubject
 from accelkit.core.allocation import Grant, Granted
 from accelkit.core.health import judge
 from accelkit.core.host import Host, ReadOnly
@@ -35,6 +35,7 @@ T = TypeVar("T")
 UNITS = 4
 _LEAVE_S = 2.0
 _ELSEWHERE_S = 30.0
+_MEMORY = "/dev/shm"  # noqa: S108 - directories in it are made like others
 # As they were before any plugin was asked.
 _ENVIRONMENT = dict(os.environ)
 _DIRECTORY = Path.cwd()
@@ -57,6 +58,12 @@ class Scope:
     def directory(self) -> Path:
         """A new directory, with a short path so that sockets fit into it."""
         made = tempfile.TemporaryDirectory(prefix="ak-", ignore_cleanup_errors=True)
+        return Path(self._stack.enter_context(made))
+
+    def memory(self) -> Path:
+        """A new directory in memory, as a run directory is; elsewhere if this host has none."""
+        shared = _MEMORY if os.access(_MEMORY, os.W_OK) else None
+        made = tempfile.TemporaryDirectory(prefix="ak-", dir=shared, ignore_cleanup_errors=True)
         return Path(self._stack.enter_context(made))
 
     def later(self, undo: Callable[[], object]) -> None:
@@ -87,21 +94,30 @@ class PluginBench(Scope):
         """
         subject = self.subject
         if subject.host is not None:
-            return self._rigged(None, open_host(subject.host))
+            return Rig(self, None, open_host(subject.host))
+        how = (subject.cut if cut else None) or Cut()
+        return self.rigged(self.machine(how, count=count, seed=seed))
+
+    def machine(self, how: Cut, *, count: int = UNITS, seed: int | None = None) -> str:
+        """The directory of a fresh machine that is made as *how* says."""
+        subject = self.subject
         if subject.simulated is None:
             raise Unanswered(f"{subject.name} has no simulated machine: name a host")
-        directory = str(self.directory())
-        how = subject.cut if cut else None
+        directory = str(self.memory())
         simulate(
             subject.machine or subject.name,
-            (how and how.product) or subject.product,
+            how.product or subject.product,
             count,
             directory,
             seed=self.seed if seed is None else seed,
         )
-        for words in how.words if how else ():
+        for words in how.words:
             set_state(directory, words)
-        return self._rigged(directory, open_host(directory))
+        return directory
+
+    def rigged(self, directory: str) -> "Rig":
+        """The plugin on the machine in *directory*."""
+        return Rig(self, directory, open_host(directory))
 
     def nothing(self) -> Host:
         """A host without any hardware."""
@@ -112,9 +128,6 @@ class PluginBench(Scope):
         made = self.subject.make()
         self.later(lambda: aside(made.close, _LEAVE_S))
         return made
-
-    def _rigged(self, directory: str | None, host: Host) -> "Rig":
-        return Rig(self, directory, host)
 
 
 @attrs.frozen(kw_only=True)

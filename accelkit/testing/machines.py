@@ -108,6 +108,8 @@ class Machine(ABC):
     verbs: ClassVar[Mapping[str, str]] = {}
     """Verbs that *verb* knows, each with its usage: ``{"lose": "lose UNIT"}``."""
 
+    history: ClassVar[frozenset[str]] = frozenset()
+    """Fields of its state that tell how often something has happened, and not how things are."""
     options: ClassVar[Mapping[str, str]] = {}
     """What ``--option`` may name, each with what it says; *part.options* has the values."""
 

@@ -4,7 +4,14 @@ from collections.abc import Mapping
 
 from accelkit.conformance.subjects import Cut, PluginSubject
 from accelkit.vendors.sim.vendor import Sim
-from tests.conformance import bad_calls, bad_facts, bad_health, bad_manners, bad_topology
+from tests.conformance import (
+    bad_calls,
+    bad_facts,
+    bad_health,
+    bad_manners,
+    bad_partitions,
+    bad_topology,
+)
 
 SPLIT = Cut(product="split")
 BAD: Mapping[str, type[Sim]] = {
@@ -49,6 +56,18 @@ BAD: Mapping[str, type[Sim]] = {
     "I06": bad_facts.FreelyNamed,
     "L06": bad_calls.Leaky,
     "L11": bad_calls.SetWise,
+    "P01": bad_partitions.Boastful,
+    "P02": bad_partitions.Phantom,
+    "P03": bad_partitions.Orphaning,
+    "P04": bad_partitions.Lax,
+    "P05": bad_partitions.Early,
+    "P06": bad_partitions.Leaving,
+    "P07": bad_partitions.Sweeping,
+    "P08": bad_partitions.Pushy,
+    "P09": bad_partitions.Hollow,
+    "P10": bad_partitions.Forcing,
+    "P13": bad_partitions.Shrinking,
+    "P14": bad_partitions.Numbering,
     "T01": bad_topology.BothWays,
     "T02": bad_topology.Selfish,
     "T03": bad_topology.Ghostly,
@@ -74,9 +93,21 @@ MORE: tuple[tuple[str, type[Sim]], ...] = (
     ("L06", bad_manners.Loud),
     ("L06", bad_manners.Parental),
     ("L11", bad_manners.Generous),
+    ("P01", bad_partitions.Greedy),
+    ("P02", bad_partitions.Crowded),
+    ("P05", bad_partitions.Astray),
+    ("P05", bad_partitions.Impatient),
+    ("P05", bad_partitions.Stubborn),
+    ("P07", bad_partitions.Careless),
+    ("P08", bad_partitions.Vague),
+    ("P09", bad_partitions.Nowhere),
+    ("P10", bad_partitions.Nodding),
 )
 """Who breaks it in another way."""
 
 
-def subject(vendor: type[Sim], product: str = "fabric") -> PluginSubject:
+def subject(vendor: type[Sim], ident: str = "") -> PluginSubject:
+    """*vendor* on a machine that has what the check *ident* is about."""
+    family = ident.rstrip("0123456789")
+    product = {"P09": "basic"}.get(ident) or {"P": "carve"}.get(family, "fabric")
     return PluginSubject(vendor=vendor, product=product, cut=SPLIT)

@@ -9,7 +9,7 @@ from accelkit.conformance.checks import CHECKS, AnyCheck
 from accelkit.conformance.model import Level, Verdict
 from accelkit.conformance.runner import run_check
 from accelkit.vendors.sim.vendor import Sim
-from tests.conformance import bad_calls, bad_vendors
+from tests.conformance import bad_calls, bad_partitions, bad_vendors
 
 CRASHED = re.compile(
     r"^\w+(Error|Exception): .* \(at \w+\.py:\d+ \w+, \w+\.py:\d+ |the check has not"
@@ -23,6 +23,7 @@ pytestmark = pytest.mark.slow
 def nothing_stays_open() -> Iterator[None]:
     yield
     bad_calls.Leaky.drain()
+    bad_partitions.Early.late.clear()
 
 
 def test_every_check_of_a_plugin_has_a_plugin_that_it_catches() -> None:
@@ -31,7 +32,7 @@ def test_every_check_of_a_plugin_has_a_plugin_that_it_catches() -> None:
 
 @pytest.mark.parametrize("check", IN_PROCESS, ids=lambda check: check.id)
 def test_a_plugin_that_breaks_the_rule_is_caught(check: AnyCheck) -> None:
-    result = run_check(check, bad_vendors.subject(bad_vendors.BAD[check.id]))
+    result = run_check(check, bad_vendors.subject(bad_vendors.BAD[check.id], check.id))
 
     assert result.verdict is Verdict.FAIL
     assert not [f for f in result.findings if CRASHED.search(f)]
@@ -45,7 +46,7 @@ def test_a_plugin_that_breaks_the_rule_is_caught(check: AnyCheck) -> None:
 def test_a_plugin_that_breaks_it_in_another_way_is_caught(ident: str, vendor: type[Sim]) -> None:
     check = next(check for check in IN_PROCESS if check.id == ident)
 
-    result = run_check(check, bad_vendors.subject(vendor))
+    result = run_check(check, bad_vendors.subject(vendor, ident))
 
     assert result.verdict is Verdict.FAIL
     assert not [f for f in result.findings if CRASHED.search(f)]
@@ -53,6 +54,6 @@ def test_a_plugin_that_breaks_it_in_another_way_is_caught(ident: str, vendor: ty
 
 @pytest.mark.parametrize("check", IN_PROCESS, ids=lambda check: check.id)
 def test_a_plugin_that_keeps_the_rule_is_not(check: AnyCheck) -> None:
-    result = run_check(check, bad_vendors.subject(Sim))
+    result = run_check(check, bad_vendors.subject(Sim, check.id))
 
     assert (result.verdict, result.findings) == (Verdict.PASS, ())

@@ -40,6 +40,7 @@ class NvidiaMachine(Machine):
     vendor = "nvidia"
     products: ClassVar[tuple[str, ...]] = tuple(PRODUCTS)
     verbs: ClassVar[Mapping[str, str]] = {verb: usage for verb, (usage, _) in _VERBS.items()}
+    history = frozenset({"made", "sequence", "boots"})
     options: ClassVar[Mapping[str, str]] = {
         "driver": "version of the driver",
         "driverRoot": "folder of the driver's files",

@@ -85,8 +85,13 @@ def create(host: Host, parent: Device, placement: Placement, make: Make) -> Devi
         raise PartitionError(f"{parent.id} has no {placement.profile} at {placement.start}")
     if (there := _at(function, parent, placement, make)) is not None:
         return there
-    _write(host, parent, "make", f"{placement.profile} {placement.start}", PlaceOccupied)
-    made = _at(function, parent, placement, make)
+    what = f"{placement.profile} {placement.start}"
+    _write(host, parent, "make", what, PlaceOccupied)
+    try:
+        made = _at(function, parent, placement, make)
+    except SourceError:  # nobody could know what is there: then it is not
+        _write(host, parent, "unmake", what, PartitionInUse)
+        raise
     if made is None:
         raise PartitionError(
             f"{parent.id}: {placement.profile} at {placement.start} was made but is not there",

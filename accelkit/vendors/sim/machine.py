@@ -229,7 +229,7 @@ class SimSetMachine(SimMachine):
     """The same for the vendor whose containers are told of their set."""
 
     vendor = "simset"
-    products = ("cube", "basic", "fabric", "ring")
+    products = ("cube", "basic", "fabric", "ring", "carve")
     device = 2
     major = 241
 
