@@ -16,6 +16,7 @@ from accelkit.agent.signals import Bell
 from accelkit.core.allocation import ClaimRef, PodRef
 from accelkit.core.clock import Clock
 from accelkit.core.errors import ApiError, TransportError
+from accelkit.core.foreign import one_line
 from accelkit.core.kube import CLAIMS, EVENTS, NODES, PODS, Json, KubePort
 
 log = logging.getLogger(__name__)
@@ -107,6 +108,7 @@ class Events:
         warning: bool = True,
     ) -> None:
         """Emit an event about *pod*, in the namespace of *claim*, or about the node."""
+        text = one_line(text)
         log.log(
             logging.WARNING if warning else logging.INFO,
             "event",

@@ -7,6 +7,7 @@ import traceback
 from datetime import UTC, datetime
 from typing import TextIO
 
+from accelkit.core.foreign import one_line
 from accelkit.core.policy import LogFormat, Logging
 
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
@@ -42,8 +43,8 @@ class TextLines(logging.Formatter):
     """Time, level and event, then ``key=value``; a traceback on lines of its own."""
 
     def format(self, record: logging.LogRecord) -> str:
-        keys = "".join(f" {key}={value}" for key, value in _fields(record).items())
-        line = f"{_time(record)} {record.levelname.lower():7} {record.getMessage()}{keys}"
+        keys = "".join(f" {key}={one_line(str(value))}" for key, value in _fields(record).items())
+        line = f"{_time(record)} {record.levelname.lower():7} {one_line(record.getMessage())}{keys}"
         return "\n".join(filter(None, (line, _traceback(record))))
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from accelkit.cli.options import Asked, form_option, node_options
-from accelkit.cli.showing import Form, document, printable, show_problems, show_tree
+from accelkit.cli.showing import Form, document, show_problems, show_tree
+from accelkit.core.foreign import printable
 
 if TYPE_CHECKING:
     from accelkit.agent.cutting import Applied

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from accelkit.core.foreign import printable
 from accelkit.core.policy import API_VERSION
 from accelkit.core.units import Bytes, format_quantity
 
@@ -128,11 +129,6 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     console = Console(highlight=False)
     console.width = max(console.width, needed)
     console.print(table, crop=False, soft_wrap=True)
-
-
-def printable(text: str) -> str:
-    """*text* of hardware or plugins on one line, without what would steer a terminal."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else "�" for c in text)
 
 
 def aligned(row: Sequence[str], widths: Sequence[int]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from html import escape
 
 from accelkit.cli.layout import Rect
-from accelkit.cli.showing import printable
+from accelkit.core.foreign import printable
 from accelkit.core.values import LinkKind
 
 DOWN = "#c81e1e"

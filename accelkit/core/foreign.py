@@ -1,10 +1,20 @@
-"""What a plugin raised, in words that can be shown. Not here: who is told."""
+"""What plugins and users said, in words that can be shown. Not here: who is told."""
 
 from accelkit.core.errors import AccelkitError, PluginError
 from accelkit.core.values import is_dns_label
 
 TEXT_LIMIT = 2000
 """Characters of a text that are kept."""
+
+
+def printable(text: str) -> str:
+    """*text* without what would end a line, steer a terminal, or is no character at all."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in text)
+
+
+def one_line(text: str) -> str:
+    """*text* on one line, and printable."""
+    return printable("; ".join(text.splitlines()))
 
 
 def text_of(error: BaseException) -> str:

@@ -67,6 +67,14 @@ async def test_event_about_the_node_is_as_the_api_asks(bench: Bench) -> None:
     }
 
 
+async def test_event_that_quotes_a_user_is_one_printable_line(bench: Bench) -> None:
+    bench.events.tell("PrepareFailed", "$.a\x1b[2J\ud800: unknown key\n$.b: missing", claim=CLAIM)
+    await settled()
+
+    (event,) = bench.sent
+    assert event["note"] == "$.a\ufffd[2J\ufffd: unknown key; $.b: missing"
+
+
 async def test_event_about_a_pod_or_a_claim_is_in_its_namespace(bench: Bench) -> None:
     bench.events.tell("PrepareFailed", "no", claim=CLAIM, pod=POD)
     bench.events.tell("ReleaseFailing", "busy", claim=CLAIM)

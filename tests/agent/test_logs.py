@@ -109,3 +109,9 @@ def test_line_that_cannot_be_written_is_done_without(monkeypatch: pytest.MonkeyP
         log.warning("nobody reads this")
 
     assert [json.loads(line)["event"] for line in said.splitlines()] == ["said"]
+
+
+def test_text_line_is_one_line_whatever_users_wrote() -> None:
+    line = TextLines().format(record(reason="$.a\n2027-01-15 info    agent ended\x1b[2J"))
+
+    assert line.endswith("device found reason=$.a; 2027-01-15 info    agent ended\ufffd[2J")

@@ -1,6 +1,6 @@
 import pytest
 
-from accelkit.cli.showing import aligned, amount, counted, document, printable, show_table, timeless
+from accelkit.cli.showing import aligned, amount, counted, document, show_table, timeless
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,3 @@ def test_texts_of_hardware_do_not_steer_the_terminal(capsys: pytest.CaptureFixtu
     show_table(("PRODUCT",), [("a\x1b[2Jb\n",), ("H100 µ",)])
 
     assert capsys.readouterr().out == "PRODUCT\na�[2Jb�\nH100 µ\n"
-    assert printable("plain └─ text") == "plain └─ text"

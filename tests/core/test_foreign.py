@@ -3,7 +3,15 @@
 import pytest
 
 from accelkit.core.errors import DriverNotReady, SourceError
-from accelkit.core.foreign import TEXT_LIMIT, code_of, in_words, remedy_of, text_of
+from accelkit.core.foreign import (
+    TEXT_LIMIT,
+    code_of,
+    in_words,
+    one_line,
+    printable,
+    remedy_of,
+    text_of,
+)
 
 
 class Mute(Exception):
@@ -43,3 +51,9 @@ def test_error_without_a_code_that_can_be_used_is_a_bug_of_the_plugin() -> None:
 
     assert (code_of(strange), remedy_of(strange)) == ("plugin-bug", "")
     assert (code_of(ValueError()), remedy_of(ValueError())) == ("plugin-bug", "")
+
+
+def test_texts_of_others_neither_steer_a_terminal_nor_begin_a_line() -> None:
+    assert printable("plain └─ text") == "plain └─ text"
+    assert printable("a\x1b[2J\x00\n\u202e\ud800") == "a\ufffd[2J\ufffd\ufffd\ufffd\ufffd"
+    assert one_line("one\ntwo\r\nthree\x1b") == "one; two; three\ufffd"

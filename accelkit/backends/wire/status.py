@@ -6,6 +6,7 @@ import secrets
 import grpc
 
 from accelkit.core import errors
+from accelkit.core.foreign import one_line
 
 log = logging.getLogger(__name__)
 
@@ -67,8 +68,8 @@ def logged(error: Exception) -> str:
 
 
 def shown(error: errors.AccelkitError, limit: int = TEXT_LIMIT) -> str:
-    """What *error* says and what to do next, in one line of at most *limit* bytes."""
-    text, remedy = ("; ".join(part.splitlines()) for part in (str(error), error.remedy))
+    """What *error* says and what to do next, in one printable line of at most *limit* bytes."""
+    text, remedy = map(one_line, (str(error), error.remedy))
     next_step = f"; {cut(remedy, limit // 2)}" if remedy else ""
     return cut(text, limit - len(next_step.encode())) + next_step
 

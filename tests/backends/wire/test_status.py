@@ -84,3 +84,9 @@ def test_foreign_error_keeps_its_text_and_leaves_an_id(caplog: pytest.LogCapture
     ident = text.removeprefix("internal error (id ").split()[0]
     assert ident in caplog.text
     assert "secret=abc" in caplog.text
+
+
+def test_text_that_quotes_a_user_holds_nothing_that_steers_a_terminal() -> None:
+    error = errors.ConfigRefused("$.\x1b[2J\x00\u202e: unknown key", remedy="correct\x07 it")
+
+    assert shown(error) == "$.\ufffd[2J\ufffd\ufffd: unknown key; correct\ufffd it"
