@@ -15,7 +15,7 @@ from tests.agent.keeping.world import World, allocation
 from tests.processes import running
 
 RIVALS, CYCLES = 3, 30
-LONG, MORE_OBJECTS = 300, 400
+LONG, MORE_OBJECTS = 150, 200
 
 
 @pytest.mark.slow
