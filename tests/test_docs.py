@@ -95,14 +95,22 @@ ELSEWHERE = {
 """Commands whose examples are not run here."""
 
 
-def examples(page: Path) -> Iterator[str]:
-    """Command lines of `accelkit` in consoles and shells of *page*."""
+def examples(page: Path) -> Iterator[tuple[str, str]]:
+    """Command lines of `accelkit` in consoles and shells of *page*, with what consoles show."""
     for language, text in FENCE.findall(page.read_text()):
-        if language in {"console", "sh"}:
-            for line in text.splitlines():
-                words = line.removeprefix("$ ")
-                if words.startswith("accelkit ") and (line != words or language == "sh"):
-                    yield words
+        if language not in {"console", "sh"}:
+            continue
+        sign = "$ " if language == "console" else ""
+        for part in re.split(rf"^{re.escape(sign)}", text, flags=re.MULTILINE)[1:]:
+            words, _, shown = part.partition("\n")
+            if words.startswith("accelkit "):
+                yield words, shown if language == "console" else ""
+
+
+def says(shown: str, said: str) -> bool:
+    """Whether *said* is what a page shows: … stands for anything, also for lines."""
+    wanted = re.escape(shown.strip()).replace("…", ".*")
+    return not shown.strip() or bool(re.fullmatch(wanted, said.strip(), re.DOTALL))
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if [*examples(p)]], ids=name_of)
@@ -118,14 +126,17 @@ def test_examples_of_a_page_do_what_they_say(
     for file, text in FILE.findall(page.read_text()):
         (tmp_path / file).write_text(text)
     wrong = []
-    for line in examples(page):
+    for line, shown in examples(page):
         words = shlex.split(line.replace("/tmp/", f"{tmp_path}/"), comments=True)[1:]
         if {words[0], " ".join(words[:2])} & ELSEWHERE.keys():
             continue
         promised = re.search(r"# ends with (\d+)", line)
         code = main(words)
+        said = capsys.readouterr()
         if code != (int(promised[1]) if promised else 0):
-            wrong.append(f"{line}: {code}: {capsys.readouterr().err}")
+            wrong.append(f"{line}: {code}: {said.err}")
+        if not says(shown, said.out.replace(f"{tmp_path}/", "/tmp/")):
+            wrong.append(f"{line}: says otherwise:\n{said.out}")
 
     assert wrong == []
 
