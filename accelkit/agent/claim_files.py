@@ -12,11 +12,6 @@ from accelkit.core.claims import CdiRecord, is_uid
 _DIRECTORY_MODE = 0o755
 
 
-def record_of(driver: str, uid: str, document: Mapping[str, object]) -> CdiRecord:
-    """What is kept of a claim's file, so that it can be made again."""
-    return CdiRecord(file=claim_file(driver, uid), digest=_digest(written(document)), spec=document)
-
-
 class ClaimFiles:
     """Files that describe the devices of claims to container runtimes.
 
@@ -52,24 +47,26 @@ class ClaimFiles:
         self._seen[record.file] = mark, record.digest
         return True
 
-    def write(self, record: CdiRecord) -> None:
-        """Let the file be there as *record* says, for whoever reads the directory.
+    def describe(self, driver: str, uid: str, document: Mapping[str, object]) -> CdiRecord:
+        """Write the file of a claim; returns what is to be kept, so that it can be made again.
 
         Raises:
             NoSpace: The disk is full.
             LedgerError: It cannot be written.
         """
-        path = self._directory / record.file
-        content = written(record.spec)
-        with in_words(f"{path} cannot be written"):
-            try:
-                put(self._disk, path, content, FILE_MODE)
-            except FileNotFoundError:
-                self._disk.make(self._directory, _DIRECTORY_MODE)
-                put(self._disk, path, content, FILE_MODE)
-            mark = self._disk.mark(path)
-        if mark is not None:
-            self._seen[record.file] = mark, record.digest
+        content = written(document)
+        record = CdiRecord(file=claim_file(driver, uid), digest=_digest(content), spec=document)
+        self._put(record, content)
+        return record
+
+    def write(self, record: CdiRecord) -> None:
+        """Let the file be there as *record* says.
+
+        Raises:
+            NoSpace: The disk is full.
+            LedgerError: It cannot be written.
+        """
+        self._put(record, written(record.spec))
 
     def remove(self, driver: str, uid: str) -> None:
         """Remove the file of a claim; one that is not there is fine.
@@ -104,6 +101,18 @@ class ClaimFiles:
             LedgerError: It cannot be removed.
         """
         self._remove(file)
+
+    def _put(self, record: CdiRecord, content: bytes) -> None:
+        path = self._directory / record.file
+        with in_words(f"{path} cannot be written"):
+            try:
+                put(self._disk, path, content, FILE_MODE)
+            except FileNotFoundError:
+                self._disk.make(self._directory, _DIRECTORY_MODE)
+                put(self._disk, path, content, FILE_MODE)
+            mark = self._disk.mark(path)
+        if mark is not None:
+            self._seen[record.file] = mark, record.digest
 
     def _remove(self, file: str) -> None:
         with in_words(f"{self._directory / file} cannot be removed"):

@@ -217,7 +217,8 @@ def _check_places(means: Means, entry: LedgerEntry, families: Families) -> None:
                 claim=uid,
                 remedy=f"wait until the pods of {name} have ended",
             )
-        _check_modes(entry, other)
+        if entry.modes:
+            _check_modes(entry, other)
     for unread in means.ledger.unread:
         held = [Piece(device=device) for device in unread.devices]
         if unread.uid != uid and (place := _taken(entry, held, families)) is not None:

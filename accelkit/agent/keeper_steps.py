@@ -5,7 +5,6 @@ from functools import partial
 
 import attrs
 
-from accelkit.agent.claim_files import record_of
 from accelkit.agent.keeper_hardware import create, set_modes
 from accelkit.agent.keeper_settings import apply_settings
 from accelkit.agent.keeper_work import Work
@@ -49,9 +48,8 @@ async def _describe(work: Work) -> None:
     edits = edits_by_key(made)
     entry = work.entry
     document = described(entry.driver, work.uid, edits)
-    record = None if document is None else record_of(entry.driver, work.uid, document)
-    if record is not None:
-        work.means.files.write(record)
+    files = work.means.files
+    record = None if document is None else files.describe(entry.driver, work.uid, document)
     told = answers(entry.driver, work.uid, entry.pieces, edits)
     work.entry = attrs.evolve(entry, cdi=record, answer=told)
 

@@ -1,13 +1,14 @@
+import hashlib
 import json
 import stat
 from pathlib import Path
 
 import pytest
 
-from accelkit.agent.claim_files import ClaimFiles, record_of
+from accelkit.agent.claim_files import ClaimFiles
 from accelkit.agent.disk import HostDisk
 from accelkit.core.allocation import ContainerEdits
-from accelkit.core.cdi import claim_file, claim_kind, document
+from accelkit.core.cdi import claim_file, claim_kind, document, written
 from accelkit.core.claims import CdiRecord
 from accelkit.core.errors import LedgerError
 from accelkit.core.model import DeviceNode
@@ -19,7 +20,12 @@ DRIVER = "toy.accelkit.dev"
 DOCUMENT = document(
     claim_kind(DRIVER), {"1-a": ContainerEdits(nodes=(DeviceNode(path="/dev/null"),))}
 )
-RECORD = record_of(DRIVER, "1", DOCUMENT)
+CONTENT = written(DOCUMENT)
+RECORD = CdiRecord(
+    file=claim_file(DRIVER, "1"),
+    digest=f"sha256:{hashlib.sha256(CONTENT).hexdigest()}",
+    spec=DOCUMENT,
+)
 
 
 def of(directory: Path) -> ClaimFiles:
@@ -29,13 +35,14 @@ def of(directory: Path) -> ClaimFiles:
 def test_a_file_is_as_the_specification_wants_it_and_everybody_may_read_it(tmp_path: Path) -> None:
     files = of(tmp_path / "cdi")
 
-    files.write(RECORD)
+    record = files.describe(DRIVER, "1", DOCUMENT)
 
     path = tmp_path / "cdi" / f"{DRIVER}-claim_1.json"
     CHECKED.validate(json.loads(path.read_text()))
     assert json.loads(path.read_text()) == DOCUMENT
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
     assert stat.S_IMODE(path.parent.stat().st_mode) & 0o755 == 0o755
+    assert record == RECORD
     assert files.right(RECORD)
 
 
@@ -110,7 +117,7 @@ def test_a_file_is_removed_and_one_that_is_not_there_is_fine(tmp_path: Path) -> 
 def test_only_our_files_without_a_claim_are_orphans(tmp_path: Path) -> None:
     files = of(tmp_path)
     for uid in ("1", "2"):
-        files.write(record_of(DRIVER, uid, DOCUMENT))
+        files.describe(DRIVER, uid, DOCUMENT)
     left = f".{claim_file(DRIVER, '3')}.tmp"
     foreign = {
         "gpu.example.com-claim_4.json": json.dumps({"kind": "gpu.example.com/claim"}),
