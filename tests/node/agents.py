@@ -44,10 +44,10 @@ class NodeAgent:
         self.run = Path(policy["paths"]["run"])
         self._cluster = cluster
         self._kubelet = KubeletLog(cluster)
-        file = cluster.root / f"{name}.json"
-        file.write_text(json.dumps(policy))
+        self.policy = cluster.root / f"{name}.json"
+        self.policy.write_text(json.dumps(policy))
         accelkit = (str(Path(sys.executable).with_name("accelkit")), "agent")
-        flags = (f"--policy={file}", f"--node={cluster.name}", f"--host={host}")
+        flags = (f"--policy={self.policy}", f"--node={cluster.name}", f"--host={host}")
         self._process = cluster.run_in_namespace([*(program or accelkit), *flags], log=name)
 
     @property
@@ -56,14 +56,29 @@ class NodeAgent:
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Send a signal, wait for the end, and return the exit status."""
-        if self.runs:
-            self._process.send_signal(number)
+        self.tell(number)
         try:
             return self._process.wait(timeout=40)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait(timeout=20)
             raise
+
+    def tell(self, number: signal.Signals) -> None:
+        """Send a signal, if it runs."""
+        if self.runs:
+            self._process.send_signal(number)
+
+    @property
+    def registered(self) -> bool:
+        """Whether the kubelet has taken its first driver."""
+        return "driver registered" in self.log.read_text()
+
+    def adopt(self, **terms: object) -> None:
+        """Give it another policy: these keys in place of its own."""
+        fresh = self.policy.with_suffix(".new")
+        fresh.write_text(json.dumps({**json.loads(self.policy.read_text()), **terms}))
+        fresh.replace(self.policy)
 
     def ask(self, path: str) -> tuple[int, str]:
         """Status and body of what the agent answers on its own socket.
