@@ -46,6 +46,8 @@ SECOND_S = 1.0
 """Between two looks at files."""
 TOGETHER_S = 0.05
 """Changes of claims so close to each other are published together."""
+UNTIL_DONE_S = 0.15
+"""So much longer they wait for claims that are being prepared or released: views cost those."""
 SETTINGS_S = 60.0
 """Between two looks at settings that must hold."""
 LEFT_S = 0.2
@@ -228,6 +230,7 @@ class Duties:
         around = self._around
         while True:
             await self._changed.wait(around.clock, float("inf"), TOGETHER_S)
+            await within(around.clock, UNTIL_DONE_S, self.keeper.settle())
             around.knowledge.commit()
 
     async def _follow_views(self) -> None:

@@ -23,6 +23,7 @@ from accelkit.core.policy import (
     EventsEnabled,
     Offer,
     Policy,
+    Read,
     Seconds,
     Sharing,
     Shutdown,
@@ -117,6 +118,25 @@ async def test_claim_waits_for_the_first_answer_of_its_vendor(tmp_path: Path) ->
 
     assert waiting
     assert prepared.claim == CLAIM
+
+
+async def test_claim_that_waits_keeps_no_other_from_being_seen(tmp_path: Path) -> None:
+    toy = Toy()
+    other = attrs.evolve(CLAIM, uid=UID.replace("1", "2"), name="other")
+    seldom = Read(inventory=Seconds(600), health=Seconds(600))
+    async with running(claiming(tmp_path, toy, read=seldom)) as agent:
+        await ready(agent)
+        await until(lambda: len(view_of(agent).edits) == 2)
+        toy.missing = frozenset({"b"})
+        waiting = asyncio.create_task(port_of(agent).prepare(wish(toy, "b", other)))
+        await port_of(agent).prepare(wish(toy, "a"))
+        await until(lambda: device("toy", "a") in view_of(agent).held)
+        still = not waiting.done()
+        toy.missing = frozenset()
+        async with asyncio.timeout(PATIENCE_S):
+            await waiting
+
+    assert still
 
 
 async def test_prepared_claim_is_answered_after_a_restart_before_any_vendor(
