@@ -68,6 +68,11 @@ class ClaimFiles:
         """
         self._put(record, written(record.spec))
 
+    def forget_all_but(self, files: Collection[str]) -> None:
+        """Forget what other processes have removed."""
+        for file in self._seen.keys() - set(files):
+            del self._seen[file]
+
     def remove(self, driver: str, uid: str) -> None:
         """Remove the file of a claim; one that is not there is fine.
 

@@ -164,7 +164,7 @@ class Keeper:
 
         To be called every second; returns at once. Never raises.
         """
-        for uid in self._releases.due:
+        for uid in self._releases.due():
             if uid not in self._preparing and uid not in self._releasing:
                 self._start_release(uid, asked=False)
 

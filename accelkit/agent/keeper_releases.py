@@ -19,6 +19,7 @@ PAUSES_S = (1.0, 60.0)
 
 @attrs.define
 class _Failing:
+    name: str
     since: float
     pause_s: float
     due: float
@@ -47,13 +48,15 @@ class Releases:
         self._problems = problems
         self._failing: dict[str, _Failing] = {}
 
-    @property
     def due(self) -> tuple[str, ...]:
         """Claims that are left half undone, and whose next try has come."""
+        entries = self._means.ledger.entries
+        for uid in self._failing.keys() - entries.keys():  # another instance has done it
+            self._over(uid)
         now = self._means.clock.monotonic()
         return tuple(
             uid
-            for uid, entry in self._means.ledger.entries.items()
+            for uid, entry in entries.items()
             if entry.state in UNDOING
             and (uid not in self._failing or self._failing[uid].due <= now)
         )
@@ -79,17 +82,17 @@ class Releases:
         except Exception as error:  # noqa: BLE001 - a bug must not keep a claim for ever
             self._failed(entry, PrepareFailed(f"undoing it broke: {in_words(error)}"))
         else:
-            self._over(uid, entry)
+            self._over(uid)
 
     def _failed(self, entry: LedgerEntry, error: AccelkitError) -> None:
         """Note that *entry* could not be undone; raise *error* unless it is given up."""
         uid = entry.claim.uid
         now = self._means.clock.monotonic()
         shortest, longest = PAUSES_S
-        failing = self._failing.setdefault(uid, _Failing(now, shortest, now))
+        name = f"{entry.claim.namespace}/{entry.claim.name}"
+        failing = self._failing.setdefault(uid, _Failing(name, now, shortest, now))
         failing.due = now + failing.pause_s
         failing.pause_s = min(2 * failing.pause_s, longest)
-        name = f"{entry.claim.namespace}/{entry.claim.name}"
         text = f"claim {name} cannot be undone: {error}"
         self._problems.note(KEEPER, "release-failing", name, text, error.remedy)
         left = self._means.ledger.entries.get(uid, entry)
@@ -101,8 +104,6 @@ class Releases:
             given_up = f"claim {name} was given up, and its devices stay taken: {error}"
             self._tell("ReleaseStuck", given_up, claim=entry.claim)
 
-    def _over(self, uid: str, entry: LedgerEntry | None = None) -> None:
-        self._failing.pop(uid, None)
-        if entry is not None:
-            name = f"{entry.claim.namespace}/{entry.claim.name}"
-            self._problems.solve(KEEPER, "release-failing", name)
+    def _over(self, uid: str) -> None:
+        if (failing := self._failing.pop(uid, None)) is not None:
+            self._problems.solve(KEEPER, "release-failing", failing.name)

@@ -114,6 +114,17 @@ def test_a_file_is_removed_and_one_that_is_not_there_is_fine(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_others_removed_is_forgotten(tmp_path: Path) -> None:
+    files = of(tmp_path)
+    files.write(RECORD)
+    (tmp_path / RECORD.file).unlink()
+
+    files.forget_all_but(())
+
+    assert files._seen == {}
+    assert not files.right(RECORD)
+
+
 def test_only_our_files_without_a_claim_are_orphans(tmp_path: Path) -> None:
     files = of(tmp_path)
     for uid in ("1", "2"):

@@ -309,6 +309,20 @@ async def test_a_release_that_is_asked_while_a_retry_runs_is_not_taken_for_it() 
 
 
 @virtually
+async def test_what_another_instance_undid_is_no_problem_any_more() -> None:
+    world = cut(destroy=1)
+    one, other = await ready(world), await world.begun()
+    with pytest.raises(PartitionInUse):
+        await one.keeper.release("1")
+
+    await other.keeper.release("1")
+    await one.keeper.mend()
+    await one.keeper.retry()
+
+    assert one.keeper.problems == ()
+
+
+@virtually
 async def test_a_full_disk_keeps_the_claim_as_it_was() -> None:
     world = cut()
     agent = await ready(world)
