@@ -32,9 +32,14 @@ def cluster_certificates(pki: Path) -> None:
     _openssl(pki, "req", "-x509", *authority, "-days", "30", "-subj", "/CN=test-ca")
     server = f"subjectAltName={API_SERVER_NAMES}\nextendedKeyUsage=serverAuth"
     _leaf(pki, "apiserver", "/CN=kube-apiserver", server)
-    _leaf(pki, "admin", "/O=system:masters/CN=admin", CLIENT)
+    client_certificate(pki, "admin", "system:masters")
     _openssl(pki, "genrsa", "-out", "sa.key", "2048")
     _openssl(pki, "rsa", "-in", "sa.key", "-pubout", "-out", "sa.pub")
+
+
+def client_certificate(pki: Path, user: str, *groups: str) -> None:
+    """Make what a user of these groups needs, ``USER.crt`` and ``USER.key``."""
+    _leaf(pki, user, "".join(f"/O={group}" for group in groups) + f"/CN={user}", CLIENT)
 
 
 def node_certificate(pki: Path, node: str, join: Path | None) -> None:

@@ -159,6 +159,19 @@ def said(cluster: Cluster, name: str, reason: str) -> str:
     return message
 
 
+def refusals(cluster: Cluster) -> list[str]:
+    """What the kubelet's events say of claims that could not be prepared.
+
+    Without those of calls that never came to a driver: the API server lets the kubelet read a
+    claim only once it knows that a pod on its node has it.
+    """
+    listed = cluster.kubectl(
+        "get", "events", "--field-selector=reason=FailedPrepareDynamicResources", "-o=json"
+    )
+    texts = [item["message"] for item in json.loads(listed)["items"]]
+    return [text for text in texts if "no relationship found between node" not in text]
+
+
 def described(cluster: Cluster) -> set[str]:
     """Files of claims in the CDI directory."""
     return {path.name for path in cluster.cdi.iterdir() if "-claim_" in path.name}

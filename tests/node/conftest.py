@@ -19,6 +19,8 @@ from tests.node.simulated import Gpus
 
 HERE = Path(__file__).parent
 FOLDER = "akn-"
+SECOND = "second"
+"""Below the first node's folder, that of one that joins it."""
 GATES = ("ResourceHealthStatus=true",) if RELEASE in {"1.34", "1.35"} else ()
 """By it a pod's status names its devices; from 1.36 on it does so anyway."""
 
@@ -34,7 +36,8 @@ def _sweep() -> None:
     """Take down what a test run left that was killed."""
     for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}[0-9]*"):
         if not alive(int(folder.name.removeprefix(FOLDER))):
-            take_down(folder)
+            for root in (folder / SECOND, folder):
+                take_down(root)
             rmtree(folder)
 
 
@@ -53,6 +56,18 @@ def whole_run_cluster() -> Iterator[Cluster]:
         yield cluster
     finally:
         cluster.down(remove=True)
+
+
+@pytest.fixture(scope="module")
+def second_node(whole_run_cluster: Cluster) -> Iterator[Cluster]:
+    """One more node of the cluster, for the tests of one module."""
+    first = whole_run_cluster
+    made = Cluster.up(first.root / SECOND, first.programs, join=first, gates=GATES)
+    try:
+        yield made
+    finally:
+        made.down(remove=True)
+        first.kubectl("delete", "node", made.name)
 
 
 @pytest.fixture

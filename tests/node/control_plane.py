@@ -1,5 +1,6 @@
 """etcd, API server, controller manager and scheduler of a test cluster."""
 
+import json
 import ssl
 import urllib.request
 from collections.abc import Sequence
@@ -8,6 +9,8 @@ from pathlib import Path
 from tests.node.certificates import cluster_certificates, write_kubeconfig
 from tests.node.processes import Processes, free_port, wait_for
 
+AUDITED = "audited"
+"""The group of users whose requests are written to ``audit.jsonl``."""
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
 
@@ -30,6 +33,21 @@ def _etcd(root: Path, port: int) -> list[str]:
         f"--initial-cluster=default={peer}",
         "--unsafe-no-fsync",  # nothing here outlives the host
     ]
+
+
+def _audit_policy(root: Path) -> Path:
+    found = root / "audit.json"
+    found.write_text(
+        json.dumps(
+            {
+                "apiVersion": "audit.k8s.io/v1",
+                "kind": "Policy",
+                "omitStages": ["RequestReceived"],
+                "rules": [{"level": "Metadata", "userGroups": [AUDITED]}, {"level": "None"}],
+            }
+        )
+    )
+    return found
 
 
 def _api_server(root: Path, port: int, etcd: int) -> list[str]:
@@ -55,6 +73,9 @@ def _api_server(root: Path, port: int, etcd: int) -> list[str]:
         # the kubelet listens on the loopback address, which is no node address
         "--kubelet-preferred-address-types=Hostname",
         "--endpoint-reconciler-type=none",
+        f"--audit-policy-file={_audit_policy(root)}",
+        f"--audit-log-path={root}/audit.jsonl",
+        "--audit-log-mode=blocking",  # so that it stands there once the answer has come
     ]
 
 
