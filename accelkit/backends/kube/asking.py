@@ -102,8 +102,8 @@ class Asking:
             self._transport.close()
 
     def _idle(self) -> Worker:
-        """The first that has nothing to do, so that no more threads start than are needed."""
-        return next((worker for worker in self._calls if not worker.busy), self._calls[-1])
+        """The first of those with least to do, so that no more threads start than are needed."""
+        return min(self._calls, key=lambda worker: worker.waited_for)
 
     async def _patiently(self, worker: Worker, request: Request) -> Answer | Stream:
         """Ask until the server is not too busy to answer, while there is time."""

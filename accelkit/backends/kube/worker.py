@@ -95,9 +95,9 @@ class Worker:
         self._waiting: dict[Stream, _Waiting] = {}
 
     @property
-    def busy(self) -> bool:
-        """Whether anybody waits for something of it."""
-        return bool(self._ends)
+    def waited_for(self) -> int:
+        """How many wait for something of it."""
+        return len(self._ends)
 
     async def run(self, work: Callable[[], T], call: Call) -> T:
         """Do *work* in the thread when its turn comes; who is cancelled ends *call*.

@@ -15,8 +15,10 @@ from accelkit.core.kube import CLAIMS, NODES, SLICES
 from accelkit.core.values import FrozenMap
 from tests.backends.kube.clients import Clients
 from tests.backends.kube.scripted import (
+    Asked,
     Reply,
     Scripted,
+    Writer,
     chunk,
     hang_up,
     head,
@@ -307,6 +309,19 @@ async def test_few_connections_carry_many_calls_at_once(server: Scripted, kube: 
     await asyncio.gather(*(kube.get(SLICES, "a") for _ in range(20)))
 
     assert 1 <= server.connections <= CALLS
+
+
+async def test_many_calls_at_once_are_shared_out(server: Scripted, kube: Objects) -> None:
+    all_ask = asyncio.Barrier(CALLS)
+
+    async def together(asked: Asked, writer: Writer) -> None:
+        await all_ask.wait()
+        await says(SLICE)(asked, writer)
+
+    server.answer(together)
+    found = await asyncio.gather(*(kube.get(SLICES, "a") for _ in range(3 * CALLS)))
+
+    assert found == [SLICE] * 3 * CALLS
 
 
 async def test_a_call_does_not_wait_for_one_that_is_not_answered(
