@@ -24,7 +24,24 @@ async def set_modes(work: Work) -> None:
     for device, mode in work.entry.modes.items():
         if _may_differ(work, device, mode):
             found[device] = await _in_mode(work, device, mode)
+    for whole in _wholes(work):
+        if whole.id not in found and not whole.usable:  # in the view, which may be old
+            found[whole.id] = await work.found(whole.id)
+        if not found.get(whole.id, whole).usable:
+            raise DeviceUnavailable(f"{whole.id} is cut into partitions and not to be had whole")
     work.know(found)
+
+
+def modes_matter(work: Work) -> bool:
+    """Whether there is anything to do for *set_modes*."""
+    return bool(work.entry.modes) or not all(device.usable for device in _wholes(work))
+
+
+def _wholes(work: Work) -> Iterator[Device]:
+    """Whole devices that the claim uses."""
+    for term in work.terms:
+        if term.device.parent is None and not term.piece.admin:
+            yield term.device
 
 
 def _may_differ(work: Work, device: DeviceId, mode: str) -> bool:
@@ -46,8 +63,6 @@ async def _in_mode(work: Work, device: DeviceId, mode: str) -> Device:
         raise PrepareFailed(
             f"{device} was set to mode {mode}, and is in mode {found.mode}", claim=work.uid
         )
-    if any(term.device.id == device for term in work.terms) and not found.usable:
-        raise DeviceUnavailable(f"{device} is cut into partitions and not to be had whole")
     return found
 
 

@@ -110,7 +110,9 @@ def _check_usable(view: View, device: Device) -> None:
             )
         _check_uncut(view, device)
     elif not device.usable:
-        raise DeviceUnavailable(f"{device.id} is cut into partitions and not to be had whole")
+        _check_uncut(view, device)
+        if not any(part.parent == device.id for part in view.snapshot.devices):
+            raise DeviceUnavailable(f"{device.id} cannot be used as it stands")
 
 
 def _check_uncut(view: View, device: Device) -> None:

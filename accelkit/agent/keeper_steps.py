@@ -5,7 +5,7 @@ from functools import partial
 
 import attrs
 
-from accelkit.agent.keeper_hardware import create, set_modes
+from accelkit.agent.keeper_hardware import create, modes_matter, set_modes
 from accelkit.agent.keeper_settings import apply_settings
 from accelkit.agent.keeper_work import Work
 from accelkit.core.allocation import Edits, Grant
@@ -21,7 +21,7 @@ async def take_steps(work: Work) -> LedgerEntry:
         AccelkitError: A step failed; the entry on disk lists what is to be undone.
     """
     steps: tuple[tuple[str, Callable[[Work], Awaitable[None]], bool], ...] = (
-        ("modes", set_modes, bool(work.entry.modes)),
+        ("modes", set_modes, modes_matter(work)),
         ("create", create, any(term.device.parent is not None for term in work.terms)),
         ("settings", apply_settings, True),
         ("cdi", _describe, True),

@@ -14,6 +14,7 @@ from accelkit.core.errors import (
     PrepareFailed,
 )
 from accelkit.core.model import Device, DeviceId, Mode, Placement, Snapshot
+from accelkit.core.view import View
 from tests.agent.keeping.board import CUT, WHOLE, Board, MemoryHardware, ident
 from tests.agent.keeping.virtual import virtually
 from tests.agent.keeping.world import CLAIMS, Agent, World, allocation, soon, used, view_of
@@ -331,4 +332,69 @@ async def test_a_whole_device_that_somebody_cut_since_the_last_look_is_refused()
     agent = await world.begun(hardware=Cutting)
 
     with pytest.raises(DeviceUnavailable, match="toy/g is cut into partitions"):
+        await agent.keeper.prepare(allocation("1", "g"))
+
+
+def without_modes(device: Device) -> Device:
+    """*device* as of a maker whose devices are cut in no mode in particular."""
+    if device.parent is not None:
+        return device
+    profiles = tuple(attrs.evolve(profile, mode=None) for profile in device.profiles)
+    return attrs.evolve(device, modes=(), mode=None, profiles=profiles)
+
+
+class WithoutModes(MemoryHardware):
+    async def find(self, device: DeviceId) -> Device | None:
+        found = await super().find(device)
+        if found is None or found.parent is not None:
+            return found
+        return attrs.evolve(without_modes(found), usable=not self.board.parts)
+
+
+def view_without_modes(world: World, agent: Agent) -> View:
+    """What the agent sees while partitions are there: the whole device is not usable."""
+    view = view_of(world.board, agent.keeper.made)
+    devices = tuple(without_modes(d) for d in view.snapshot.devices)
+    return attrs.evolve(view, snapshot=attrs.evolve(view.snapshot, devices=devices))
+
+
+@virtually
+async def test_a_whole_device_that_only_claims_have_cut_is_waited_for() -> None:
+    """Long after they were made: the view is as new as can be."""
+    world = cuttable(CUT)
+    agent = await world.begun(hardware=WithoutModes)
+    agent.view = view_without_modes(world, agent)
+    await agent.keeper.prepare(allocation("1", "g-half-0"))
+    agent.view = view_without_modes(world, agent)
+    await soon(60.0)
+    waiting = asyncio.create_task(agent.keeper.prepare(allocation("2", "g")))
+    await soon(2.5)
+
+    await agent.keeper.release("1")
+    await waiting
+
+    assert [g.device.usable for g in agent.hardware.grants[-1].granted] == [True]
+
+
+@virtually
+async def test_a_whole_device_that_a_stranger_cut_where_claims_did_is_refused() -> None:
+    world = cuttable(CUT)
+    agent = await world.begun(hardware=WithoutModes)
+    agent.view = view_without_modes(world, agent)
+    await agent.keeper.prepare(allocation("1", "g-half-0"))
+    agent.view = view_without_modes(world, agent)
+    await agent.keeper.release("1")
+    world.board.add_part("g", "half", 0)
+
+    with pytest.raises(DeviceUnavailable, match="toy/g is cut into partitions"):
+        await agent.keeper.prepare(allocation("2", "g"))
+
+
+@virtually
+async def test_a_whole_device_that_nobody_cut_and_that_cannot_be_used_is_refused() -> None:
+    world = cuttable(CUT)
+    agent = await world.begun(hardware=WithoutModes)
+    agent.view = view_without_modes(world, agent)
+
+    with pytest.raises(DeviceUnavailable, match="toy/g cannot be used as it stands"):
         await agent.keeper.prepare(allocation("1", "g"))

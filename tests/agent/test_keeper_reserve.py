@@ -232,7 +232,7 @@ def unusable(world: World) -> View:
         ),
         (assigned(terms=None), UnknownDevice, "toy/a is not offered on this node"),
         (without_devices, UnknownDevice, "toy/a is not offered on this node"),
-        (unusable, DeviceUnavailable, "toy/a is cut into partitions"),
+        (unusable, DeviceUnavailable, "toy/a cannot be used as it stands"),
     ],
 )
 def test_what_cannot_pass_is_refused_at_once(
