@@ -76,16 +76,20 @@ def forget(cluster: Cluster, *namespaces: str) -> None:
         cluster.kubectl("delete", "resourceclaims,resourceclaimtemplates", "--all", "--wait", there)
 
 
+def slices(cluster: Cluster, driver: str = DRIVER) -> list[Document]:
+    """A driver's slices."""
+    found = cluster.api("/apis/resource.k8s.io/v1/resourceslices")["items"]
+    return [item for item in found if item["spec"]["driver"] == driver]
+
+
 def taints(cluster: Cluster, driver: str = DRIVER) -> dict[str, dict[str, str]]:
     """Of each tainted device in a driver's slices the effect of each taint, by key."""
-    found = cluster.api("/apis/resource.k8s.io/v1/resourceslices")["items"]
     return {
         device["name"]: {
             taint["key"].removeprefix("accelkit.dev/"): taint["effect"]
             for taint in device["taints"]
         }
-        for item in found
-        if item["spec"]["driver"] == driver
+        for item in slices(cluster, driver)
         for device in item["spec"].get("devices", [])
         if device.get("taints")
     }
