@@ -9,7 +9,7 @@ import attrs
 from accelkit.agent.keeper_means import Means, Patience
 from accelkit.core.allocation import Setting
 from accelkit.core.claims import EntryState, LedgerEntry
-from accelkit.core.errors import PartitionInUse
+from accelkit.core.errors import NoSpace, PartitionInUse
 from accelkit.core.model import Device, DeviceId
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ async def _begun(means: Means, entry: LedgerEntry, patience: Patience) -> Ledger
     """
     state = EntryState.STUCK if entry.state is EntryState.STUCK else EntryState.RELEASING
     if not entry.settings:
-        return entry if entry.state is state else means.put(attrs.evolve(entry, state=state))
+        return entry if entry.state is state else _marked(means, entry, state)
     async with means.ledger.locks.places(patience.until):
         means.ledger.refresh(locked=True)
         wanted = {
@@ -60,6 +60,19 @@ async def _begun(means: Means, entry: LedgerEntry, patience: Patience) -> Ledger
         mine = tuple(setting for key, setting in settings_of(entry) if key not in wanted)
         begun = attrs.evolve(entry, state=state, settings=mine)
         return begun if begun == entry else means.put(begun)
+
+
+def _marked(means: Means, entry: LedgerEntry, state: EntryState) -> LedgerEntry:
+    """*entry* as it is being undone; where nothing is listed there need be no room to say so.
+
+    Undoing it makes room, and whoever finds it as it was undoes the same again.
+    """
+    try:
+        return means.put(attrs.evolve(entry, state=state))
+    except NoSpace:
+        if entry.create:
+            raise
+        return entry
 
 
 async def _destroy(means: Means, entry: LedgerEntry, device: DeviceId) -> None:

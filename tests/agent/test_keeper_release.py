@@ -323,7 +323,21 @@ async def test_what_another_instance_undid_is_no_problem_any_more() -> None:
 
 
 @virtually
-async def test_a_full_disk_keeps_the_claim_as_it_was() -> None:
+async def test_a_full_disk_keeps_no_claim_for_which_nothing_was_made_or_set() -> None:
+    storage = MemoryStorage()
+    agent = await World(Board(plain=("a",)), storage).begun()
+    await agent.keeper.prepare(allocation("1", "a"))
+    storage.full = True
+
+    await agent.keeper.release("1")
+
+    assert agent.keeper.entries == {}
+    assert [path for path in storage.files if "_1.json" in path or "/1.json" in path] == []
+    assert agent.keeper.problems == ()
+
+
+@virtually
+async def test_a_full_disk_keeps_a_claim_with_partitions_as_it_was() -> None:
     world = cut()
     agent = await ready(world)
     assert isinstance(world.storage, MemoryStorage)
