@@ -261,16 +261,17 @@ class NodeService:
                 result = await work
         except _OfAgentError as answered:
             _, why = self._in_words(answered.error, kind, claim)
+            log.debug("claim not %s", kind.done, extra={**fields, "reason": why})
         except Exception as error:  # noqa: BLE001 - whatever it is, the other claims go on
             code, why = self._in_words(error, kind, claim)
             took_s = self._node.clock.monotonic() - begun
             self._node.meter.observe(kind.metric, took_s, (self._driver.vendor, code))
             self._node.tell(kind.failing, why, claim=claim, pod=next(iter(pods), None))
+            log.warning("claim not %s", kind.done, extra={**fields, "reason": why})
         else:
             took_ms = round((self._node.clock.monotonic() - begun) * 1000)
             log.info("claim %s", kind.done, extra={**fields, "took_ms": took_ms})
             return result, ""
-        log.warning("claim not %s", kind.done, extra={**fields, "reason": why})
         return None, why
 
     def _in_words(self, error: Exception, kind: _Kind, claim: ClaimRef) -> tuple[str, str]:

@@ -236,7 +236,9 @@ async def test_caller_that_leaves_before_the_work_begins_begins_nothing(tmp_path
         assert here.node.entries == {}
 
 
-async def test_error_of_the_agent_is_the_answer(tmp_path: Path) -> None:
+async def test_error_of_the_agent_is_the_answer(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with serving(tmp_path, claim(1)) as here:
 
         async def refuse(_: Allocation) -> Prepared:
@@ -245,7 +247,19 @@ async def test_error_of_the_agent_is_the_answer(tmp_path: Path) -> None:
         here.node.preparing = refuse
 
         assert await here.refusal() == "gpu-0 belongs to claim c9; wait for its end"
-        assert here.node.told == []  # the agent does that itself
+        assert here.node.told == []  # the agent does that itself, and logs it
+    assert [r for r in caplog.records if r.levelno >= logging.WARNING] == []
+
+
+async def test_error_before_the_agent_is_asked_is_told_and_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(tmp_path) as here:
+        text = await here.refusal()
+
+        assert here.node.told == [("PrepareFailed", text)]
+    warned = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+    assert warned == ["claim not prepared"]
 
 
 async def test_answer_comes_before_the_kubelet_gives_up(tmp_path: Path) -> None:
