@@ -138,7 +138,7 @@ class HostDisk:
     def remove(self, path: Path) -> None:
         try:
             path.unlink()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):  # the latter of what is above it
             return
         self._sync(path.parent)
 

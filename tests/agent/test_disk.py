@@ -77,6 +77,14 @@ def test_directories_are_made_and_removed_with_all_below(disk: Disk, tmp_path: P
         put(disk, tmp_path / "a" / "b" / "c", b"", 0o600)
 
 
+def test_a_file_below_what_is_no_directory_any_more_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "cdi").write_text("no directory")
+
+    take_away(HostDisk(), tmp_path / "cdi" / "a")
+
+    assert (tmp_path / "cdi").read_text() == "no directory"
+
+
 def test_what_a_writer_left_goes_with_its_file(disk: Disk, tmp_path: Path) -> None:
     put(disk, tmp_path / "a", b"one", 0o600)
     disk.write(temporary(tmp_path / "a"), b"tw", 0o600)
