@@ -15,6 +15,8 @@ from tests.agent.keeping.storage import MemoryDisk, MemoryStorage, RealStorage
 from tests.agent.keeping.virtual import VirtualLoop
 from tests.agent.keeping.world import CLAIMS, Agent
 
+pytestmark = pytest.mark.timeout(300)  # seconds of work, on a machine that does much else
+
 RANDOM_RUNS, PORTION = 3_000, 500
 POLLING = "a device that stays taken"
 """Most of its effects are one lock, taken and given back."""
