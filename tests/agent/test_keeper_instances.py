@@ -19,6 +19,7 @@ LONG, MORE_OBJECTS = 150, 200
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)  # processes that wait for each other, on a machine that does much else
 async def test_rivals_never_have_one_device_at_once(tmp_path: Path) -> None:
     """Each fails if it finds that another one has what it was given."""
     argv = [sys.executable, "-m", "tests.agent.keeping.rival", str(tmp_path)]
