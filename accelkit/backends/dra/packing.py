@@ -125,8 +125,9 @@ def _place_chunks(
             of_unit.setdefault(_unit_of(device), Counter())[number] += 1
     homeless: list[_Chunk] = []
     for chunk in chunks:
-        seen = Counter(of_device[d.name] for d in chunk.devices if d.name in of_device)
-        home = _most_common(seen or of_unit.get(chunk.unit, Counter()))
+        seen = [of_device[d.name] for d in chunk.devices if d.name in of_device]
+        there = Counter(seen) if seen else of_unit.get(chunk.unit)
+        home = _most_common(there) if there else None
         if home is not None and drafts[home].holds(chunk):
             drafts[home].add(chunk)
         else:
@@ -143,8 +144,8 @@ def _unit_of(device: PoolDevice) -> str:
     return str(device.attributes.get(PARENT, device.name))
 
 
-def _most_common(numbers: Mapping[int, int]) -> int | None:
-    return min(numbers, key=lambda n: (-numbers[n], n), default=None)
+def _most_common(numbers: Mapping[int, int]) -> int:
+    return min(numbers, key=lambda n: (-numbers[n], n))
 
 
 def _place_sets(units: Iterable[Unit], previous: Sequence[Slice], drafts: list[_Draft]) -> None:

@@ -44,6 +44,8 @@ def _ill_cut(device: Device) -> Iterator[str]:
     """What is wrong with the ways in which *device* can be cut."""
     if not 0 <= device.slots <= SLOTS_LIMIT:
         yield f"{device.id}: it must have at most {SLOTS_LIMIT} slots, found {device.slots}"
+    if not device.profiles and not device.modes:
+        return  # as nearly all: there are thousands
     for words in ([p.name for p in device.profiles], [p.slug for p in device.profiles]):
         for word in sorted(word for word, times in Counter(words).items() if times > 1):
             yield f"{device.id}: two of its profiles are called {word}"
