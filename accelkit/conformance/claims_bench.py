@@ -65,19 +65,15 @@ class ClaimsBench(Staged):
         """
         own = [self.result(d, request=request, admin=admin) for d in devices]
         status = {"allocation": {"devices": {"results": [*own, *results], "config": [*config]}}}
-        ref = self.unallocated(request, admin=admin)
+        requests = dict.fromkeys([text(one, "request") for one in (*own, *results)])
+        ref = self.unallocated(*requests, admin=admin)
         self.allocate(ref, status)
         return ref
 
-    def unallocated(self, request: str = "r", *, admin: bool = False) -> ClaimRef:
+    def unallocated(self, *requests: str, admin: bool = False) -> ClaimRef:
         """A claim that has no devices."""
-        main, slash, sub = request.partition("/")
-        exactly: dict[str, object] = {"deviceClassName": CLASS}
-        if admin:
-            exactly["adminAccess"] = True
-        wanted: Json = {"firstAvailable": [{"name": sub, "deviceClassName": CLASS}]}
-        asked = wanted if slash else {"exactly": exactly}
-        spec = {"devices": {"requests": [{"name": main, **asked}]}}
+        asked = [_request(name, admin=admin) for name in requests or ("r",)]
+        spec = {"devices": {"requests": asked}}
         item = {"metadata": {"name": self.name("c")}, "spec": spec}
         return ref_of(self.ask(lambda: self.api.create(CLAIMS, item, NAMESPACE)))
 
@@ -335,6 +331,14 @@ class ClaimsBench(Staged):
         return self.happens(
             lambda: not self.api.has(PODS, pod, NAMESPACE) and self.find(pod) is None, patience_s
         )
+
+
+def _request(name: str, *, admin: bool) -> Json:
+    main, slash, sub = name.partition("/")
+    exactly: dict[str, object] = {"deviceClassName": CLASS}
+    if slash:
+        return {"name": main, "firstAvailable": [{"name": sub, **exactly}]}
+    return {"name": main, "exactly": {**exactly, "adminAccess": True} if admin else exactly}
 
 
 def config_block(driver: str, parameters: Json, *, source: str = "FromClaim") -> Json:

@@ -308,7 +308,7 @@ class Stages:
         with self._lock:
             if clean:
                 self._idle.append(stage)
-            spare = self._idle[: -self._most] if clean else [stage]
+            spare = self._idle[: max(0, len(self._idle) - self._most)] if clean else [stage]
             self._idle = [one for one in self._idle if one not in spare]
         for one in spare:
             one.close()

@@ -32,7 +32,7 @@ CALL_S = 20.0
 SOON_S = 10.0
 """For anything that a driver does by itself."""
 LOOK_S = 0.005
-STILL_S = 3.0
+STILL_S = 2.0
 """Without any change, nothing is under way any more. Not scaled: nobody waits for it to end."""
 
 

@@ -14,6 +14,7 @@ from accelkit.conformance.model import Badge, Check, Feature, Inapplicable
 from accelkit.conformance.sims.api.faults import Which
 from accelkit.conformance.sims.api.journal import Asked
 from accelkit.conformance.sims.api.values import text
+from accelkit.conformance.sims.dra.cdi import Unresolvable
 from accelkit.conformance.sims.dra.events import UnprepareAnswered
 from accelkit.conformance.staged import SOON_S
 from accelkit.core.allocation import ClaimRef
@@ -83,17 +84,24 @@ def forced(bench: ClaimsBench) -> Iterator[str]:
 
 
 def by_the_next(bench: ClaimsBench) -> Iterator[str]:
-    devices = bench.up()
-    ref = bench.claim(devices[0])
-    before = bench.prepared(ref)
+    one, other = two_of(bench.up())
+    asked, silent = bench.claim(one), bench.claim(other)
+    before = {ref: bench.prepared(ref) for ref in (asked, silent)}
     bench.restart()
-    if bench.prepared(ref) != before:
+    bench.still(PAUSE_S)
+    for devices in before.values():
+        try:
+            bench.injected(devices)
+        except Unresolvable as error:
+            yield f"after a restart no container can be made again of a claim: {error}"
+    if bench.prepared(asked) != before[asked]:
         yield "after a restart a claim that is prepared is answered otherwise"
-    if why := bench.unprepare(ref).get(ref.uid, "there is no answer"):
-        yield f"after a restart a claim cannot be given back: {why}"
-    if bench.files_of(ref):
-        yield f"after a restart {bench.files_of(ref)[0].name} is left of a claim given back"
-    if refused := bench.refusal(bench.claim(devices[0])):
+    for ref in (asked, silent):
+        if why := bench.unprepare(ref).get(ref.uid, "there is no answer"):
+            yield f"after a restart a claim cannot be given back: {why}"
+        if bench.files_of(ref):
+            yield f"after a restart {bench.files_of(ref)[0].name} is left of a claim given back"
+    if refused := bench.refusal(bench.claim(one, other)):
         yield f"what was given back after a restart is not to be had: {refused}"
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 import attrs
+import grpc.aio
 
 from accelkit.conformance.checks.making import with_claims
 from accelkit.conformance.claims_bench import ClaimsBench, config_block
@@ -62,7 +63,11 @@ def one_result_each(bench: ClaimsBench) -> Iterator[str]:
 def one_bad(bench: ClaimsBench) -> Iterator[str]:
     device = bench.up()[0]
     good, bad = bench.claim(device), bench.unallocated()
-    answers = bench.prepare(bad, good)
+    try:
+        answers = bench.prepare(bad, good)
+    except grpc.aio.AioRpcError as error:
+        yield f"one claim without devices fails the whole call: {error.details()}"
+        return
     if bad.uid not in answers or not answers[bad.uid].error:
         yield "a claim without devices is not refused by a text of its own"
     if good.uid not in answers or not answers[good.uid].devices:
