@@ -224,7 +224,7 @@ class Lanes:
         def lane() -> Lane:
             return Lane(vendor, clock, observe, freed)
 
-        self._scale = scale
+        self.scale = scale
         self._read = lane()
         self._works = tuple(lane() for _ in range(max(1, parallel)))
         self._listen = lane()
@@ -253,15 +253,23 @@ class Lanes:
             for device in sorted(set(about)):  # in one order, so that no two wait for each other
                 turn = self._turns.setdefault(device, asyncio.Lock())
                 await stack.enter_async_context(turn)
-            for lane in self._works:
-                if not lane.about.isdisjoint(about):
-                    lane.check(call)
+            self.check(call, about)
             free = min(self._works, key=lambda one: (one.stuck, one.busy))
             return await free.call(call, work, deadline_s=self._deadline(call), about=about)
 
+    def check(self, call: str, about: Collection[DeviceId]) -> None:
+        """Refuse *call* while a work call at one of the whole devices *about* hangs.
+
+        Raises:
+            SourceTimeout: One does: what it will have done is not known.
+        """
+        for lane in self._works:
+            if not lane.about.isdisjoint(about):
+                lane.check(call)
+
     async def listen(self, work: Callable[[], T]) -> T:
         """A listen call: overlaps with all others."""
-        return await self._listen.call("listen", work, deadline_s=LISTEN_S + 2.0 * self._scale)
+        return await self._listen.call("listen", work, deadline_s=LISTEN_S + 2.0 * self.scale)
 
     def close(self, last: Callable[[], None]) -> None:
         """Let every thread end; that of reads calls *last* before."""
@@ -270,4 +278,4 @@ class Lanes:
             lane.close()
 
     def _deadline(self, call: str) -> float:
-        return DEADLINES_S[call] * self._scale
+        return DEADLINES_S[call] * self.scale

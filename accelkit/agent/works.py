@@ -103,6 +103,8 @@ class Works:
 
     async def find(self, device: DeviceId) -> Device | None:
         names = self._names(device)
+        # What is not there yet may be when a call that overran has come to its end.
+        self._source(device.vendor).lanes.check("inventory", self._reach(device.vendor, device))
         return await self._source(device.vendor).look(
             "inventory", lambda plugin, host: working.find_device(plugin, host, device, names)
         )
@@ -125,7 +127,9 @@ class Works:
         """Whole devices that work at *device* may touch; None: all of the vendor's."""
         known = self._view().devices
         if device is not None:
-            return frozenset({known[device].root if device in known else device})
+            parts = {part.id: part.root for part in self._view().potential}
+            root = known[device].root if device in known else parts.get(device, device)
+            return frozenset({root})
         return frozenset(d.root for d in known.values() if d.id.vendor == vendor)
 
     def _names(self, device: DeviceId) -> frozenset[str]:

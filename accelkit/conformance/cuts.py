@@ -116,8 +116,8 @@ def fresh(rig: Rig) -> dict[DeviceId, Device]:
     return {device.id: device for device in report.devices}
 
 
-def beds(bench: PluginBench, *, count: int = UNITS) -> Iterator[Bed]:
-    """One device to cut on a fresh machine of every sort that has one.
+def beds(bench: PluginBench, *, count: int = UNITS, every: bool = False) -> Iterator[Bed]:
+    """One device to cut on a fresh machine of the first sort that has one, or of *every* one.
 
     Raises:
         Unanswered: There is none, though the plugin says that it cuts devices.
@@ -130,6 +130,8 @@ def beds(bench: PluginBench, *, count: int = UNITS) -> Iterator[Bed]:
             if (bed := _bed(rig, 1 if done else TRIES)) is not None:
                 done.add(way.product)
                 yield bed
+                if not every:
+                    return
     if not done:
         raise lacking(bench.subject, "has devices out of which partitions can be cut one by one")
 

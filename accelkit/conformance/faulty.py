@@ -16,6 +16,8 @@ class Steps:
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self.calls: list[str] = []
+        self.first = 0
+        """Number of the first call that matters."""
         self.changing: list[int] = []
         """Numbers of calls, from 0."""
 

@@ -23,6 +23,7 @@ def _level(name: str) -> Json:
     }
 
 
+_MIG = ("mig", "gpu-0", "on")
 _KNOWN: Mapping[str, Mapping[str, object]] = MappingProxyType(
     {
         "sim": {
@@ -39,12 +40,12 @@ _KNOWN: Mapping[str, Mapping[str, object]] = MappingProxyType(
         "nvidia": {
             "cut": Cut(
                 words=(
-                    ("mig", "gpu-0", "on"),
+                    _MIG,
                     ("create-mig", "gpu-0", "1g", "0"),
                     ("create-mig", "gpu-0", "2g", "2"),
                 )
             ),
-            "claimed": Cut(words=(("mig", "gpu-0", "on"),)),
+            "claimed": Cut(words=(_MIG,)),
             "words": {
                 Feature.FAULT: ("recovery {unit} 1", "restore {unit}"),
                 Feature.FLAW: ("ecc {unit} 3", "restore {unit}"),
@@ -53,6 +54,14 @@ _KNOWN: Mapping[str, Mapping[str, object]] = MappingProxyType(
         },
     }
 )
+_OTHERWISE: Mapping[tuple[str, str | None], Mapping[str, object]] = MappingProxyType(
+    {
+        ("nvidia", "rtx-pro-6000"): {"cut": Cut(words=(_MIG, ("create-mig", "gpu-0", "2g", "6")))},
+        ("nvidia", "l4"): {"cut": None, "claimed": None},
+        ("nvidia", "dgx1"): {"cut": None, "claimed": None},
+    }
+)
+"""What is otherwise for one product."""
 IN_TREE = tuple(_KNOWN)
 
 
@@ -73,9 +82,10 @@ def subject_of(name: str, *, product: str | None = None, host: str | None = None
         raise ConfigError(
             [(f"vendor {name}", registry.lack(name))], remedy=f"name one of {', '.join(vendors)}"
         )
-    subject = PluginSubject(vendor=vendors[name], **_KNOWN.get(name, {}))  # type: ignore[arg-type]  # a table of fields
+    known = {**_KNOWN.get(name, {}), **_OTHERWISE.get((name, product), {})}
+    subject = PluginSubject(vendor=vendors[name], **known)  # type: ignore[arg-type]  # tables of fields
     machine = subject.simulated
     if product is not None and (machine is None or product not in machine.products):
-        known = ", ".join(machine.products) if machine else "none"
-        raise ConfigError([(f"product {product}", f"is none of {name}: it has {known}")])
+        there = ", ".join(machine.products) if machine else "none"
+        raise ConfigError([(f"product {product}", f"is none of {name}: it has {there}")])
     return attrs.evolve(subject, product=product, host=host)

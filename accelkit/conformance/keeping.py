@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,8 +31,12 @@ from accelkit.testing.hosts import open_host
 from accelkit.testing.record import NAME
 from accelkit.testing.shared import Shared, machines
 
+logging.getLogger("accelkit.agent").addHandler(logging.NullHandler())  # findings say it all
+
 T = TypeVar("T")
 NODE = "conformance"
+KEPT = "agent: "
+"""Before the path of what agents keep, to tell it from what is on the machine."""
 JUMP_S = 1.0
 """Waiting for up to so long takes hardly any time; what is longer takes as long as the rest."""
 _LOOK_S = 0.005
@@ -98,7 +103,7 @@ class Agent:
     def __init__(
         self, node: "Node", vendor: Vendor, process: Process, door: OtherDoor, scale: float
     ) -> None:
-        clock = HastyClock()
+        clock = self.clock = HastyClock()
         host = ToldDoor(door(open_host(node.machine)), process.around)
         self.process = process
         self.vendor = vendor
@@ -150,6 +155,11 @@ class Agent:
         while True:
             with contextlib.suppress(LedgerBusy):  # it goes on
                 return await self.keeper.release(uid)
+
+    async def pass_time(self) -> None:
+        """Let a second pass, and releases that are due go on."""
+        await self.clock.sleep(JUMP_S)
+        await self.keeper.retry()
 
     def close(self) -> None:
         """End the threads of the plugin's calls."""
@@ -217,7 +227,7 @@ class Node:
 
     def seen(self) -> Seen:
         """Everything that is on the node, but for locks."""
-        return {**seen_of(self.machine), **_files(self.home, "agent: ")}
+        return {**seen_of(self.machine), **_files(self.home, KEPT)}
 
 
 def seen_of(machine: str) -> Seen:

@@ -80,6 +80,8 @@ class PluginSubject:
     """For a machine whose verbs are other ones."""
     by_place: bool = False
     """Devices are known by where they are, so that new hardware in an old place is the same."""
+    found: dict[object, object] = attrs.field(factory=dict, eq=False, repr=False, init=False)
+    """What checks found out about it, for the next one."""
 
     @property
     def name(self) -> str:

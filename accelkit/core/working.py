@@ -7,7 +7,13 @@ from collections.abc import Collection, Mapping
 
 from accelkit.core.allocation import Grant, Setting
 from accelkit.core.answers import checked_devices, checked_partition, checked_settings
-from accelkit.core.errors import ConfigError, ConfigRefused, PartitionError, SourceError
+from accelkit.core.errors import (
+    ConfigError,
+    ConfigRefused,
+    DriverNotReady,
+    PartitionError,
+    SourceError,
+)
 from accelkit.core.foreign import in_words
 from accelkit.core.host import Host
 from accelkit.core.model import Device, DeviceId, Placement
@@ -24,6 +30,7 @@ def find_device(
     *names* are all words that may stand for it, or for what it is cut out of.
 
     Raises:
+        DriverNotReady: It is there, and its driver is not.
         SourceError: It, or the vendor as a whole, cannot be read.
         PluginError: The vendor answered what it must not.
     """
@@ -34,7 +41,9 @@ def find_device(
             return found
     for missing in unreadable:
         if missing.subject in {device.name, *names}:
-            raise SourceError(
+            # Whoever undoes something there is done where the driver is gone, and with it all.
+            kind = DriverNotReady if missing.code == DriverNotReady.code else SourceError
+            raise kind(
                 f"{device} cannot be read: {missing.reason}",
                 vendor=vendor.name,
                 operation="discover",

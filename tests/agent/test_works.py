@@ -34,13 +34,18 @@ OTHER = Placement(profile="half", start=1, size=1)
 class Bench:
     """Works over one vendor, with what the agent would have around them."""
 
-    def __init__(self, tmp_path: Path, vendor: Cutting, scale: float = 1.0) -> None:
+    def __init__(
+        self, tmp_path: Path, vendor: Cutting, scale: float = 1.0, *, potential: bool = False
+    ) -> None:
         self.host = cut_host(tmp_path)
         self.folder = tmp_path / "host" / "cut"
         self.vendor = vendor
         self.source = Source(vendor, self.host, scale, RealClock())
         self.whole = vendor.whole(self.host)
-        view = View(snapshot=Snapshot(devices=(self.whole,)))
+        halves = (vendor.partition(self.whole, vendor.half, start) for start in (0, 1))
+        view = View(
+            snapshot=Snapshot(devices=(self.whole,)), potential=tuple(halves) if potential else ()
+        )
         self.works: Hardware = Works({vendor.name: self.source}, lambda: view)
 
     def grant(self, timeslice: Timeslice = Timeslice.LONG) -> Grant:
@@ -131,6 +136,24 @@ async def test_work_for_a_parent_where_an_earlier_one_hangs_is_refused(tmp_path:
     assert bench.vendor.works == ["create 0"]
     bench.vendor.go.set()
     await until(lambda: not bench.source.lanes.stuck)
+
+
+async def test_nobody_is_told_what_is_there_while_work_at_it_hangs(tmp_path: Path) -> None:
+    """A partition was taken for gone that a late call made after that, and nobody's it was."""
+    bench = Bench(tmp_path, Cutting(), potential=True)
+    made = bench.vendor.partition(bench.whole, bench.vendor.half, 0)
+    bench.vendor.go.clear()
+    bench.source.lanes.scale = 0.001
+    with pytest.raises(SourceTimeout):
+        await bench.works.create(bench.whole, HALF)
+    bench.source.lanes.scale = 1.0
+
+    with pytest.raises(SourceTimeout, match="inventory got no answer: an earlier call, create"):
+        await bench.works.find(made.id)
+
+    bench.vendor.go.set()
+    await until(lambda: not bench.source.lanes.stuck)
+    assert await bench.works.find(made.id) == made
 
 
 async def test_mode_that_disturbs_all_devices_waits_for_all_of_them(tmp_path: Path) -> None:

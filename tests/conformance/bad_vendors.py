@@ -10,6 +10,7 @@ from tests.conformance import (
     bad_health,
     bad_manners,
     bad_partitions,
+    bad_preparation,
     bad_topology,
 )
 
@@ -25,6 +26,7 @@ BAD: Mapping[str, type[Sim]] = {
     "C03": bad_calls.Torn,
     "C04": bad_health.Locked,
     "C05": bad_health.Locked,
+    "C06": bad_preparation.Background,
     "D01": bad_facts.Fickle,
     "D02": bad_facts.Listed,
     "D03": bad_facts.Writing,
@@ -54,8 +56,18 @@ BAD: Mapping[str, type[Sim]] = {
     "I04": bad_facts.BootBound,
     "I05": bad_facts.ByPlace,
     "I06": bad_facts.FreelyNamed,
+    "L01": bad_preparation.Adding,
+    "L02": bad_partitions.Stubborn,
+    "L03": bad_preparation.Littering,
+    "L04": bad_preparation.Remembering,
+    "L05": bad_preparation.Clinging,
     "L06": bad_calls.Leaky,
+    "L07": bad_preparation.Closing,
+    "L08": bad_preparation.Littering,
+    "L09": bad_preparation.Owning,
+    "L10": bad_preparation.Resetting,
     "L11": bad_calls.SetWise,
+    "L12": bad_preparation.Counting,
     "P01": bad_partitions.Boastful,
     "P02": bad_partitions.Phantom,
     "P03": bad_partitions.Orphaning,
@@ -88,11 +100,18 @@ MORE: tuple[tuple[str, type[Sim]], ...] = (
     ("B02", bad_manners.Helpless),
     ("D03", bad_manners.Noting),
     ("H02", bad_manners.Numbering),
+    ("L04", bad_preparation.Forgetful),
     ("L06", bad_manners.Final),
     ("L06", bad_manners.Importing),
     ("L06", bad_manners.Loud),
     ("L06", bad_manners.Parental),
+    ("L08", bad_preparation.Raw),
+    ("L10", bad_preparation.Sweeping),
     ("L11", bad_manners.Generous),
+    ("L12", bad_preparation.Adding),
+    ("L12", bad_preparation.Half),
+    ("L12", bad_preparation.Hasty),
+    ("L12", bad_preparation.Idle),
     ("P01", bad_partitions.Greedy),
     ("P02", bad_partitions.Crowded),
     ("P05", bad_partitions.Astray),
@@ -108,6 +127,6 @@ MORE: tuple[tuple[str, type[Sim]], ...] = (
 
 def subject(vendor: type[Sim], ident: str = "") -> PluginSubject:
     """*vendor* on a machine that has what the check *ident* is about."""
-    family = ident.rstrip("0123456789")
-    product = {"P09": "basic"}.get(ident) or {"P": "carve"}.get(family, "fabric")
+    kept = ident.rstrip("0123456789") in {"P", "L", "CR"} or ident in {"C01", "C02", "C06"}
+    product = "basic" if ident == "P09" else "carve" if kept else "fabric"
     return PluginSubject(vendor=vendor, product=product, cut=SPLIT)

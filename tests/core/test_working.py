@@ -227,6 +227,13 @@ def test_device_that_cannot_be_read_is_not_taken_for_gone(
     assert caught.value.remedy == "reset it"
 
 
+def test_device_without_its_driver_says_so_when_it_is_looked_for() -> None:
+    missing = Unreadable(subject="0000:01:00.0", code="driver-not-ready", reason="no driver")
+
+    with pytest.raises(DriverNotReady, match="toy/a-1g-1 cannot be read: no driver"):
+        find_device(Toy([missing]), HOST, of("a-1g-1"), ("a", "0000:01:00.0"))
+
+
 def test_another_device_that_cannot_be_read_is_nothing_to_this_one() -> None:
     missing = Unreadable(subject="0000:02:00.0", code="stuck", reason="it hangs")
 

@@ -33,7 +33,7 @@ PID = "4711"
 
 
 def restored(bench: PluginBench) -> Iterator[str]:
-    for bed in beds(bench):
+    for bed in beds(bench, every=True):
         for place in bed.some()[:3]:
             yield from _made_and_unmade(bed, place)
     for rig in rigs(bench):

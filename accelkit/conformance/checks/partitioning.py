@@ -62,7 +62,7 @@ def _beyond(device: Device, profile: Profile) -> Iterator[str]:
 
 
 def conserved(bench: PluginBench) -> Iterator[str]:
-    for bed in beds(bench):
+    for bed in beds(bench, every=True):
         before = bed.seen()
         for profile in _small_and_large(bed):
             yield from _filled(bed, profile)
