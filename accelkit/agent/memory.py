@@ -4,6 +4,7 @@ Not here: claims, which are a record of their own.
 """
 
 import json
+import os
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,6 +19,8 @@ from accelkit.core.policy import Offer
 from accelkit.core.values import FrozenMap, freeze
 from accelkit.core.view import Assignment, View
 
+MOST_BYTES = 64 << 20
+"""Of a file that is read; ours are smaller by far."""
 FORMAT = "1.0"
 """Of both files; what is written with another first number is not read."""
 INVENTORY = "inventory.json"
@@ -141,7 +144,7 @@ class Memory:
     def _read(self, kind: type[T], name: str) -> T | None:
         path = self._directory / name
         try:
-            value = _parsed(kind, path.read_bytes())
+            value = _parsed(kind, _content(path))
             # Together they must make sense, too.
             if isinstance(value, Inventory):
                 Snapshot(devices=value.devices, links=value.links, groups=value.groups)
@@ -154,6 +157,13 @@ class Memory:
             self._problems.note(AGENT, "memory-ignored", str(path), why, remedy)
             return None
         return value
+
+
+def _content(path: Path) -> bytes:
+    """What is in a file of ours: neither a link's target, nor what has no end or never comes."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with open(handle, "rb") as file:  # noqa: PTH123 - of a handle, see above
+        return file.read(MOST_BYTES)
 
 
 def _parsed(kind: type[T], raw: bytes) -> T:

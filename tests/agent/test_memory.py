@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import attrs
@@ -140,6 +141,21 @@ def test_inventory_that_cannot_be_read_is_a_problem_and_no_more(
     assert view.assignments == VIEW.assignments
     assert codes(problems) == [("memory-ignored", INVENTORY)]
     assert all(p.reason and p.remedy for p in problems.all)
+
+
+def test_links_and_pipes_in_the_place_of_files_are_not_read(
+    tmp_path: Path, memory: Memory, problems: Problems
+) -> None:
+    memory.keep(VIEW)
+    for name in (INVENTORY, ASSIGNMENT):
+        (tmp_path / "boot" / name).unlink()
+    (tmp_path / "boot" / INVENTORY).symlink_to("/dev/zero")
+    os.mkfifo(tmp_path / "boot" / ASSIGNMENT)
+
+    view, _ = memory.recall("n1")
+
+    assert (view.snapshot, dict(view.assignments)) == (Snapshot(node="n1"), {})
+    assert codes(problems) == [("memory-ignored", ASSIGNMENT), ("memory-ignored", INVENTORY)]
 
 
 def test_problem_of_a_file_goes_when_it_is_written_again(
