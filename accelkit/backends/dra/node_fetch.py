@@ -66,8 +66,10 @@ async def _until_there(
         except (ApiError, TransportError) as error:
             if isinstance(error, ApiError) and error.status not in PASSING:
                 raise _refusal(error, claim) from error
+            if str(error) not in map(str, last):
+                told = {"claim": claim.uid, "reason": str(error)}
+                log.warning("claim cannot be read yet", extra=told)
             last[:] = [error]
-        log.warning("claim cannot be read yet", extra={"claim": claim.uid, "reason": str(last[-1])})
         await clock.sleep(pause)
         pause = min(2 * pause, longest)
 

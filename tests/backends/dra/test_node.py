@@ -149,7 +149,7 @@ async def test_api_server_that_comes_back_is_waited_for(tmp_path: Path) -> None:
     "failing", [AWAY, ApiError("etcdserver: leader changed", status=503), ApiError("", status=429)]
 )
 async def test_api_server_that_stays_away_fails_the_claim_and_no_device_is_guessed(
-    tmp_path: Path, failing: TransportError | ApiError
+    tmp_path: Path, failing: TransportError | ApiError, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with serving(tmp_path, claim(1)) as here:
         here.kube.failing = failing
@@ -159,6 +159,7 @@ async def test_api_server_that_stays_away_fails_the_claim_and_no_device_is_guess
         assert text.endswith("at once when a label of the pod changes")
         assert len(here.kube.asked) > 2
         assert here.node.entries == {}
+    assert [r.getMessage() for r in caplog.records].count("claim cannot be read yet") == 1
 
 
 async def test_missing_rights_are_told_at_once(tmp_path: Path) -> None:
