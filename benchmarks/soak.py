@@ -11,8 +11,9 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import ExitStack
+from typing import TypeAlias
 
 import attrs
 
@@ -21,7 +22,7 @@ from accelkit.conformance.sims.pods import Phase
 from accelkit.conformance.sims.watcher import sockets
 from accelkit.testing.simulate import set_state
 from benchmarks.node import SIM, TIMING, Place, place, process
-from benchmarks.usage import Usage, usage
+from benchmarks.usage import Usage, growth, usage
 
 UNITS = 8
 STEP_S = 0.03
@@ -30,8 +31,8 @@ STEPS = 25
 PATIENCE_S = 20.0
 WARM_RESTS = 3
 """Of an agent's life before what it takes counts: caches fill."""
-MOST_MB = 1.0
-"""Growth of anonymous memory after half of a life: allocators and gRPC keep some."""
+Told: TypeAlias = tuple[Sequence[str], Sequence[str]]
+"""What happened, and what was wrong."""
 POLICY = """
 vendors: [{name: sim}]
 read: {inventory: 1s, health: 500ms, holdings: 500ms, debounce: 50ms}
@@ -39,18 +40,42 @@ logging: {level: warning}
 """
 
 
+STORIES = {
+    "plugin": "devices through the kubelet, on a simulated kubelet",
+    "claims": "devices through claims, on a real node",
+    "still": "two real nodes on which nothing changes",
+}
+
+
 def main(words: list[str]) -> int:
     """Run as long as asked; 1 if something was found."""
-    parser = argparse.ArgumentParser(prog="./dev soak", description=__doc__)
+    stories = "; ".join(f"{name}: {what}" for name, what in STORIES.items())
+    parser = argparse.ArgumentParser(prog="./dev soak", description=__doc__, epilog=stories)
     parser.add_argument("seconds", nargs="?", type=float, default=600.0, help="default: 600")
+    parser.add_argument("--story", choices=STORIES, default="plugin", help="default: plugin")
     parser.add_argument("--seed", type=int, default=0, help="of what happens when (default: 0)")
     asked = parser.parse_args(words)
-    with place(POLICY, sim=UNITS) as here:
-        soak = Soak(here, random.Random(asked.seed))
-        asyncio.run(soak.run(asked.seconds))
-    for line in soak.summary():
+    lines, wrong = _told(asked.story, asked.seconds, random.Random(asked.seed))
+    for line in (*lines, *(f"WRONG: {text}" for text in wrong)):
         print(line)
-    return 1 if soak.wrong else 0
+    print("something is wrong" if wrong else "nothing wrong")
+    return 1 if wrong else 0
+
+
+def _told(story: str, seconds: float, rng: random.Random) -> Told:
+    if story == "plugin":
+        with place(POLICY, sim=UNITS) as here:
+            soak = Soak(here, rng)
+            asyncio.run(soak.run(seconds))
+            return soak.summary(), soak.wrong
+    # They load the harness of real nodes.
+    if story == "claims":
+        from benchmarks.soak_claims import run as claims  # noqa: PLC0415 - see above
+
+        return claims(seconds, rng)
+    from benchmarks.soak_still import run as still  # noqa: PLC0415 - see above
+
+    return still(seconds)
 
 
 @attrs.define
@@ -102,16 +127,14 @@ class Soak:
                 self.wrong.append(f"the agent ended with {life.process.returncode}")
 
     def summary(self) -> list[str]:
-        """What happened, and what was wrong."""
+        """What happened."""
         lines = [f"{count:7} {what}" for what, count in sorted(self._counts.items())]
         if self._last:
             first, last = self._last[0], self._last[-1]
             lines += [
                 f"the last agent, over {len(self._last)} rests: {first} at first, {last} at last"
             ]
-        return [*lines, *(f"WRONG: {text}" for text in self.wrong or ())] + (
-            [] if self.wrong else ["nothing wrong"]
-        )
+        return lines
 
     # What happens.
 
@@ -228,14 +251,5 @@ class Soak:
     def _judge(self, life: Life) -> None:
         """Compare what the last agent took in the first half of its life and at last."""
         self._last = life.rests[WARM_RESTS:]
-        if len(self._last) < 2 or self.wrong:
-            return
-        early, last = self._last[: len(self._last) // 2], self._last[-1]
-        files, threads = max(one.files for one in early), max(one.threads for one in early)
-        memory_mb = max(one.anonymous_mb for one in early)
-        if last.files > files:
-            self.wrong.append(f"open files grew from {files} to {last.files}")
-        if last.threads > threads:
-            self.wrong.append(f"threads grew from {threads} to {last.threads}")
-        if last.anonymous_mb > memory_mb + MOST_MB:
-            self.wrong.append(f"memory grew from {memory_mb:.1f} to {last.anonymous_mb:.1f} MB")
+        if not self.wrong:
+            self.wrong.extend(growth(self._last))

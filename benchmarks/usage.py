@@ -1,8 +1,12 @@
 """What a process takes, as Linux counts it."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import attrs
+
+MOST_MB = 1.0
+"""Growth of anonymous memory after half of a life: allocators and gRPC keep some."""
 
 
 @attrs.frozen
@@ -21,6 +25,21 @@ def usage(pid: int) -> Usage:
     home = Path(f"/proc/{pid}")
     files, threads = (len([*(home / name).iterdir()]) for name in ("fd", "task"))
     return Usage(files, threads, memory_mb(pid, "RssAnon"))
+
+
+def growth(looks: Sequence[Usage]) -> Iterator[str]:
+    """What a process takes at the last of *looks* that it did not in the first half of them."""
+    if len(looks) < 2:
+        return
+    early, last = looks[: len(looks) // 2], looks[-1]
+    files, threads = max(one.files for one in early), max(one.threads for one in early)
+    memory = max(one.anonymous_mb for one in early)
+    if last.files > files:
+        yield f"open files grew from {files} to {last.files}"
+    if last.threads > threads:
+        yield f"threads grew from {threads} to {last.threads}"
+    if last.anonymous_mb > memory + MOST_MB:
+        yield f"memory grew from {memory:.1f} to {last.anonymous_mb:.1f} MB"
 
 
 def memory_mb(pid: int, key: str = "VmRSS") -> float:

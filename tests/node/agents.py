@@ -48,7 +48,17 @@ class NodeAgent:
         self.policy.write_text(json.dumps(policy))
         accelkit = (str(Path(sys.executable).with_name("accelkit")), "agent")
         flags = (f"--policy={self.policy}", f"--node={cluster.name}", f"--host={host}")
-        self._process = cluster.run_in_namespace([*(program or accelkit), *flags], log=name)
+        self._argv = (*(program or accelkit), *flags)
+        self._process = cluster.run_in_namespace(self._argv, log=name)
+
+    def start_again(self) -> None:
+        """Start it as it was started before; its log is another one."""
+        self.log = self.log.with_stem(f"{self.log.stem}-again")
+        self._process = self._cluster.run_in_namespace(self._argv, log=self.log.stem)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     @property
     def runs(self) -> bool:

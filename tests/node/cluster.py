@@ -129,12 +129,26 @@ class Cluster:
         """
         self._ask("DELETE", path)
 
-    def _ask(self, method: str, path: str, body: Document | None = None) -> Document:
+    def label(self, path: str, **labels: str) -> None:
+        """Give an object these labels.
+
+        Raises:
+            NodeError: There is none, or the API server refuses.
+        """
+        self._ask("PATCH", path, {"metadata": {"labels": labels}}, "application/merge-patch+json")
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        body: Document | None = None,
+        content: str = "application/json",
+    ) -> Document:
         request = urllib.request.Request(
             f"https://127.0.0.1:{self.note.port}{path}",
             method=method,
             data=None if body is None else json.dumps(body).encode(),
-            headers={"Content-Type": "application/json"},
+            headers={"Content-Type": content},
         )
         try:
             with urllib.request.urlopen(request, context=self._trust, timeout=10) as answer:

@@ -75,6 +75,9 @@ class Observer:
         self._over.set()
         self._thread.join()
 
+    def __str__(self) -> str:
+        return f"{self.looks} looks at {len(self.seen)} pods with devices, {self.most} at once"
+
     def entries(self) -> dict[str, dict[str, object]]:
         """The record of claims as it is on disk, by uid."""
         found = {}

@@ -19,7 +19,6 @@ from tests.node.claims import (
     device_class,
     published,
     refusals,
-    request,
 )
 from tests.node.cluster import Cluster
 from tests.node.containers import life
@@ -27,7 +26,7 @@ from tests.node.measured import Measured
 from tests.node.objects import Document
 from tests.node.serving import forget, run
 from tests.node.simulated import Gpus
-from tests.node.traffic import Traffic, make_templates
+from tests.node.traffic import Traffic
 
 SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 COUNT = 3
@@ -199,8 +198,8 @@ def test_no_pod_fails_while_agents_are_replaced_by_newer_ones(
     cluster: Cluster, both: Sequence[Node], measured: Measured
 ) -> None:
     """The newer one is ready before the older one ends, and slices stay as they are."""
-    make_templates(cluster, {"one": [request()]})
-    traffic = Traffic(cluster, ["one"], most=COUNT * 2)
+    claim(cluster, "one", kind="ResourceClaimTemplate")
+    traffic = Traffic(cluster, ["one"], most=COUNT * 2, force=0)
     versions = [node.versions() for node in both]
 
     for node in both:

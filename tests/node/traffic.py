@@ -3,17 +3,19 @@
 import random
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 import attrs
 
-from tests.node.claims import claim, claiming, described, from_template
+from tests.node.claims import claiming, described, from_template
 from tests.node.cluster import Cluster
 from tests.node.objects import Document
 from tests.node.processes import NodeError
 
 PODS = "/api/v1/namespaces/default/pods"
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+HURRY_S = 3.0
 PACE_S = 1 / 3
 """Faster, and the API server refuses the kubelet claims that it does not know to be its own."""
 
@@ -26,12 +28,17 @@ class Traffic:
         cluster: Its only pods in the default namespace are these.
         templates: Names of templates of claims; a pod has a claim of one of them.
         most: Pods at once.
+        force: Part of the pods that are deleted by force, while their containers run.
+        hurry: Change pods that wait, or do not end, every few seconds: the kubelet tries again then
+            what has failed, and would else after 10 to 15 s.
         rng: Chooses.
     """
 
     cluster: Cluster
     templates: Sequence[str]
     most: int
+    force: float = 0.2
+    hurry: bool = False
     rng: random.Random = attrs.Factory(lambda: random.Random(0))
     made: int = 0
     ran: set[str] = attrs.Factory(set)
@@ -45,6 +52,7 @@ class Traffic:
     _born: dict[str, float] = attrs.Factory(dict)
     """When each pod was made."""
     _next: float = 0.0
+    _hurried: float = 0.0
 
     def step(self) -> None:
         """Make a pod, or delete one that runs; returns when it is time for the next step.
@@ -75,13 +83,16 @@ class Traffic:
         self.counts[template] += 1
 
     def _end(self, name: str) -> None:
-        self.cluster.delete(f"{PODS}/{name}")
-        self.counts["deleted"] += 1
+        hard = self.rng.random() < self.force
+        self.cluster.delete(f"{PODS}/{name}" + ("?gracePeriodSeconds=0" if hard else ""))
+        self.counts["deleted by force" if hard else "deleted"] += 1
 
     def _look(self) -> list[str]:
         """Names of pods that nobody deletes yet."""
         living = []
-        for pod in self.cluster.api(PODS)["items"]:
+        pods = self.cluster.api(PODS)["items"]
+        self._hurry(pods)
+        for pod in pods:
             name = pod["metadata"]["name"]
             if running(pod) and name not in self.ran:
                 self.ran.add(name)
@@ -93,14 +104,27 @@ class Traffic:
                     self.failed.setdefault(name, str(pod["status"]))
         return living
 
+    def _hurry(self, pods: Collection[Document]) -> None:
+        now = time.monotonic()
+        if self.hurry and now > self._hurried + HURRY_S:
+            self._hurried = now
+            for pod in pods:
+                if not running(pod) or "deletionTimestamp" in pod["metadata"]:
+                    with suppress(NodeError):  # it has ended meanwhile
+                        self.cluster.label(f"{PODS}/{pod['metadata']['name']}", at=f"{now:.0f}")
+
     def settle(self, patience: float = 90) -> None:
-        """Wait until every pod has run."""
+        """Wait until every pod has run; those that did make room for others."""
 
         def all_ran() -> bool:
-            waiting = set(self._look()) - self.ran
-            if waiting:
-                raise NodeError(f"have not run: {sorted(waiting)}")
-            return True
+            time.sleep(PACE_S)
+            living = self._look()
+            waiting = sorted(name for name in living if name not in self.ran)
+            if not waiting:
+                return True
+            if done := [name for name in living if name in self.ran]:
+                self._end(self.rng.choice(done))
+            raise NodeError(f"have not run: {waiting}")
 
         self.cluster.wait_for("all pods ran", all_ran, patience)
 
@@ -109,6 +133,7 @@ class Traffic:
 
         def gone() -> bool:
             pods = self.cluster.api(PODS)["items"]
+            self._hurry(pods)
             for pod in pods:
                 if "deletionTimestamp" not in pod["metadata"]:
                     self._end(pod["metadata"]["name"])
@@ -125,27 +150,25 @@ def running(pod: Document) -> bool:
     return any("running" in one["state"] for one in statuses)
 
 
-def make_templates(cluster: Cluster, requests: Mapping[str, Sequence[Document]]) -> None:
-    """A template of claims for each of *requests*, by name."""
-    for name, several in requests.items():
-        claim(cluster, name, *several, kind="ResourceClaimTemplate")
-
-
-def lost_claims(cluster: Cluster, entries: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
-    """What is missing of claims whose pods run."""
-    claims = {one["metadata"]["name"]: one["metadata"]["uid"] for one in _claims(cluster)}
-    files = described(cluster)
-    for pod in cluster.api(PODS)["items"]:
-        if not running(pod) or "deletionTimestamp" in pod["metadata"]:
+def lost_claims(
+    cluster: Cluster, entries: Callable[[], Mapping[str, Mapping[str, object]]]
+) -> Iterator[str]:
+    """What is missing of claims whose pods run; *entries* reads the record."""
+    # in this order: what a pod that runs needs is there, and stays
+    pods = [pod for pod in _items(cluster, PODS) if running(pod)]
+    claims = {one["metadata"]["name"]: one["metadata"]["uid"] for one in _items(cluster, CLAIMS)}
+    recorded, files = entries(), described(cluster)
+    for pod in pods:
+        if "deletionTimestamp" in pod["metadata"]:
             continue
         for status in pod["status"].get("resourceClaimStatuses", ()):
             uid, name = claims.get(status["resourceClaimName"]), pod["metadata"]["name"]
-            if uid is None or entries.get(uid, {}).get("state") != "ready":
+            if uid is None or recorded.get(uid, {}).get("state") != "ready":
                 yield f"{name} runs, and its claim {uid} is not on record as ready"
             elif not any(uid in file for file in files):
                 yield f"{name} runs, and its claim {uid} has no CDI file"
 
 
-def _claims(cluster: Cluster) -> Collection[Document]:
-    found: list[Document] = cluster.api(CLAIMS)["items"]
+def _items(cluster: Cluster, path: str) -> Collection[Document]:
+    found: list[Document] = cluster.api(path)["items"]
     return found
