@@ -94,6 +94,7 @@ offers:
   select: {}
   through: dra
   sharing: {shares: 1}
+telemetry: {names: [otel, dcgm]}
 """
 
 
@@ -102,9 +103,7 @@ def test_policy_that_asks_for_later_functions_is_read_and_then_refused() -> None
 
     assert policy.layouts["mixed"] == FrozenMap({"1g.10gb": 4, "3g.40gb": 1})
     assert policy.partitioning[0].select.product == ("*H100*",)
-    assert policy_problems(policy) == (
-        ("$.offers[0].sharing.divide", "not available in this version"),
-    )
+    assert policy_problems(policy) == (("$.telemetry.names", "not available in this version"),)
 
 
 @pytest.mark.parametrize("word", ["on", "off", "yes", "no"])
