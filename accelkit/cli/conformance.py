@@ -1,5 +1,6 @@
-"""`accelkit conformance`: list the checks, explain one. Not here: how they are run."""
+"""`accelkit conformance`: list checks, explain one, keep a node up. Not here: running them."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -61,6 +62,28 @@ def show(*, check_id: str) -> int:
     from accelkit.conformance.catalogue import page  # noqa: PLC0415 - help does without
 
     click.echo(page(check_id.upper()), nl=False)
+    return 0
+
+
+@command.command("serve", epilog="Example: accelkit conformance serve /tmp/kubelet")
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--kubernetes", metavar="RELEASE", default="1.37", show_default=True, help="As in 1.34."
+)
+def serve(*, directory: Path, kubernetes: str) -> int:
+    """Keep a simulated node up in DIR, and tell what a driver does.
+
+    A kubelet, an API server and a scheduler wait for a driver whose kubelet's directory is DIR;
+    what else it needs is printed. Ends when interrupted.
+    """
+    import asyncio  # noqa: PLC0415 - help does without
+
+    from accelkit.conformance.serving import serve as keep_up  # noqa: PLC0415 - see above
+    from accelkit.conformance.sims.gates import RELEASES  # noqa: PLC0415 - see above
+
+    if kubernetes not in RELEASES:
+        raise click.BadParameter(f"{kubernetes} is none of {', '.join(RELEASES)}")
+    asyncio.run(keep_up(directory.absolute(), kubernetes, click.echo))
     return 0
 
 

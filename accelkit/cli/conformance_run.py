@@ -40,6 +40,7 @@ class Whom(TypedDict):
     host: str | None
     driver: Path | None
     resource: str | None
+    dra: str | None
     cdi: Path | None
     start: str
     restart: str
@@ -68,7 +69,8 @@ def _number(_context: click.Context, _parameter: click.Parameter, value: float) 
     "run",
     epilog="\b\nExamples:\n"
     "  accelkit conformance run sim --only health --only D01\n"
-    "  accelkit conformance run --driver /tmp/kubelet --resource acme.com/npu --start '...'",
+    "  accelkit conformance run --driver /tmp/kubelet --resource acme.com/npu --start '...'\n"
+    "  accelkit conformance run --driver /tmp/kubelet --dra npu.acme.com --cdi /tmp/cdi",
 )
 @click.argument("vendors", nargs=-1, metavar="[VENDOR]...")
 @click.option("--product", help="Of the simulated machine.  [default: its first]")
@@ -80,6 +82,7 @@ def _number(_context: click.Context, _parameter: click.Parameter, value: float) 
     help="Check a driver of any kind, which looks for the kubelet in DIR.",
 )
 @click.option("--resource", metavar="NAME", help="With --driver: the resource that it registers.")
+@click.option("--dra", metavar="NAME", help="With --driver: its name as a DRA driver.")
 @click.option(
     "--cdi",
     type=click.Path(path_type=Path),
@@ -181,11 +184,14 @@ def _subjects(whom: Whom, scale: float) -> "Sequence[Subject]":
         except ValueError as error:
             raise click.UsageError(f"--{name} {command!r}: {error}") from error
     if whom["driver"] is not None:
-        if vendors or product or host or not whom["resource"]:
-            raise click.UsageError("--driver goes with --resource, and without a VENDOR")
+        named = whom["resource"] or whom["dra"]
+        if vendors or product or host or not named:
+            raise click.UsageError("--driver goes with --resource or --dra, and without a VENDOR")
         return (_driver(whom, scale),)
-    if whom["resource"] or whom["cdi"] or hooks:
-        raise click.UsageError("--resource, --cdi and commands mean something only with --driver")
+    if whom["resource"] or whom["dra"] or whom["cdi"] or hooks:
+        raise click.UsageError(
+            "--resource, --dra, --cdi and commands mean something only with --driver"
+        )
     if (product or host) and len(vendors) != 1:
         raise click.UsageError("--product and --host go with one VENDOR")
     if host is not None:
@@ -214,6 +220,7 @@ def _driver(whom: Whom, scale: float) -> "Subject":
     )
     return DriverSubject(
         resource=whom["resource"] or "",
+        dra=whom["dra"] or "",
         driver=CommandDriver(hooks, scale),
         directory=whom["driver"],
         cdi=whom["cdi"],

@@ -12,10 +12,17 @@ from typing import IO
 import attrs
 
 from accelkit.conformance.model import Feature, Unanswered
+from accelkit.conformance.setups import Setup, Site
+from accelkit.conformance.subjects import Blocks
+from accelkit.core.kube import Json
 from accelkit.core.model import Device
 
 KUBELET = "ACCELKIT_KUBELET"
 """Set for every command: the directory that stands for /var/lib/kubelet."""
+KUBECONFIG = "ACCELKIT_KUBECONFIG"
+"""Set for drivers of claims: how the API server is reached."""
+NODE = "ACCELKIT_NODE"
+"""Set for drivers of claims: the name of their node."""
 COMMAND_S = 60.0
 STOP_S = 30.0
 _TAIL = 4096
@@ -50,6 +57,7 @@ class CommandDriver:
         self._hooks = hooks
         self._scale = scale
         self._kubelet: Path | None = None
+        self._site: Site | None = None
         self._broken = False
         self._log: IO[bytes] | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -70,6 +78,9 @@ class CommandDriver:
             Feature.HANG: hooks.hang,
         }
         return frozenset(feature for feature, command in found.items() if command)
+
+    def furnish(self, site: Site, setup: Setup) -> None:  # noqa: ARG002 - nobody could tell it
+        self._site = site
 
     def start(self, kubelet: Path) -> None:
         self._kubelet = kubelet
@@ -154,8 +165,40 @@ class CommandDriver:
         if self._log is not None:
             self._log.close()
 
+    # What it offers no feature for.
+
+    @property
+    def cdi(self) -> Path | None:
+        return None  # the subject knows
+
+    def twin(self) -> "CommandDriver":
+        raise Unanswered("there is no second instance")
+
+    def blocks(self) -> Blocks:
+        raise Unanswered("nobody says what can be configured")
+
+    def set_to(self) -> str:
+        return ""
+
+    def stick(self) -> None:
+        raise Unanswered("no release can be made to fail")
+
+    def loosen(self) -> None:
+        raise Unanswered("no release can be made to fail")
+
+    def classes(self) -> tuple[Json, ...]:
+        return ()
+
     def _environment(self) -> dict[str, str]:
-        return {**os.environ, KUBELET: str(self._kubelet)}
+        there = (
+            {}
+            if self._site is None
+            else {
+                KUBECONFIG: str(self._site.kubeconfig),
+                NODE: self._site.node,
+            }
+        )
+        return {**os.environ, KUBELET: str(self._kubelet), **there}
 
     def _run(self, command: str) -> None:
         try:

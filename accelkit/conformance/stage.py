@@ -15,6 +15,7 @@ from accelkit.conformance.bench import Scope
 from accelkit.conformance.claims_agent import ClaimsAgent
 from accelkit.conformance.model import Feature, Level, Unanswered
 from accelkit.conformance.setups import Setup, Site
+from accelkit.conformance.sims.api.files import port_of
 from accelkit.conformance.sims.api.kinds import NAMESPACES, TEMPLATES, kinds
 from accelkit.conformance.sims.api.server import ApiSim
 from accelkit.conformance.sims.api.strategies import ADMIN_LABEL
@@ -76,7 +77,8 @@ class Stage:
         self.first_seen_s = 0.0
         """When the devices were there for the first time, on the monotonic clock."""
         self._subject = subject
-        self.api = ApiSim(setup.release, seed=seed)
+        self.kubeconfig = (fixed or self.home) / "kubeconfig"
+        self.api = ApiSim(setup.release, seed=seed, port=port_of(self.kubeconfig))
         self.sim = self._kubelet(seed)
         self._scheduler = SchedulerSim(self.api, seed=seed)
 
@@ -117,8 +119,8 @@ class Stage:
         sweep(self.root)
         self.do(self.api.start())
         self.scope.later(lambda: self.do(self.api.stop()))
-        self.ask(self._furnish_cluster)
-        self.api.write_kubeconfig(self.home / "kubeconfig")
+        self.ask(lambda: furnish(self.api, self.node, self.setup.kubelet or self.setup.release))
+        self.api.write_kubeconfig(self.kubeconfig)
         self.do(self._scheduler.__aenter__())
         self.scope.later(lambda: self.do(self._scheduler.__aexit__(None, None, None)))
         self.do(self.sim.start())
@@ -127,17 +129,9 @@ class Stage:
         self.happens(lambda: self.sim.seen(SlicesWiped))
         self.driver.furnish(self.site, self.setup)
 
-    def _furnish_cluster(self) -> None:
-        release = self.setup.kubelet or self.setup.release
-        version = {"nodeInfo": {"kubeletVersion": PATCHES[release]}}
-        self.api.create(NODES, {"metadata": {"name": self.node}})
-        self.api.patch(NODES, self.node, {"status": version}, sub="status")
-        meta = {"name": NAMESPACE, "labels": {ADMIN_LABEL: "true"}}
-        self.api.create(NAMESPACES, {"metadata": meta})
-
     @property
     def site(self) -> Site:
-        return Site(kubeconfig=self.home / "kubeconfig", node=self.node)
+        return Site(kubeconfig=self.kubeconfig, node=self.node)
 
     def start(self) -> None:
         """Start the driver, and wait until its devices can be had.
@@ -250,6 +244,15 @@ class Stage:
         except TimeoutError:
             return False
         return True
+
+
+def furnish(api: ApiSim, node: str, kubelet: str) -> None:
+    """Let there be a node whose kubelet is of a release, and a namespace for claims."""
+    version = {"nodeInfo": {"kubeletVersion": PATCHES[kubelet]}}
+    api.create(NODES, {"metadata": {"name": node}})
+    api.patch(NODES, node, {"status": version}, sub="status")
+    meta = {"name": NAMESPACE, "labels": {ADMIN_LABEL: "true"}}
+    api.create(NAMESPACES, {"metadata": meta})
 
 
 def _count(item: Json) -> int:

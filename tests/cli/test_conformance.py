@@ -1,9 +1,13 @@
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from accelkit.cli.main import INTERRUPTED
 from accelkit.conformance.catalogue import page
 from accelkit.conformance.checks import CHECKS
 from accelkit.testing.simulate import set_state
@@ -133,8 +137,8 @@ def test_driver_of_another_is_reached_by_its_commands(run: Run, tmp_path: Path) 
         (("run", "sim", "--host", "/no/such"), "/no/such: is not a directory"),
         (("run", "--product", "ring"), "--product and --host go with one VENDOR"),
         (("run", "sim", "--product", "nope"), "product nope: is none of sim"),
-        (("run", "sim", "--driver", "x"), "--driver goes with --resource, and without a VENDOR"),
-        (("run", "--driver", "x"), "--driver goes with --resource, and without a VENDOR"),
+        (("run", "sim", "--driver", "x"), "--driver goes with --resource or --dra, and without a VENDOR"),
+        (("run", "--driver", "x"), "--driver goes with --resource or --dra, and without a VENDOR"),
         (("run", "sim", "--hang", "x"), "mean something only with --driver"),
         (("run", "sim", "--only", "I02", "--junit", "/no/such/x"), "/no/such/x: cannot be written"),
         (("run", "sim", "--waivers", "/no/such"), "/no/such: cannot be read"),
@@ -147,6 +151,9 @@ def test_driver_of_another_is_reached_by_its_commands(run: Run, tmp_path: Path) 
             '--hang "kill \'it": No closing quotation',
         ),
         (("list", "--only", "X99"), "X99: is no check"),
+        (("run", "sim", "--dra", "a.b"), "mean something only with --driver"),
+        (("run", "--driver", "x"), "--driver goes with --resource or --dra"),
+        (("serve", "x", "--kubernetes", "1.33"), "1.33 is none of 1.34, 1.35, 1.36, 1.37"),
     ],
 )
 def test_what_there_is_not_is_bad_input(run: Run, words: tuple[str, ...], said: str) -> None:
@@ -194,3 +201,16 @@ def test_vendor_without_a_machine_is_checked_on_a_host(
     assert refused.code == 2
     assert refused.err.startswith("plain: has no simulated machine to run the checks on\nremedy: ")
     assert checked.lines[0] == "plugin plain, seed 0"
+
+
+def test_node_is_kept_up_until_interrupted(tmp_path: Path) -> None:
+    program = "import sys; from accelkit.cli.main import main; sys.exit(main())"
+    words = [sys.executable, "-c", program, "conformance", "serve", str(tmp_path / "k")]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    lines = [process.stdout.readline().rstrip() for _ in range(4)]
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+
+    assert [line.split()[0] for line in lines] == ["kubelet", "kubeconfig", "CDI", "node"]
+    assert process.returncode == INTERRUPTED

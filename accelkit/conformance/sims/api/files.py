@@ -27,6 +27,15 @@ def write_kubeconfig(
     path.write_text(json.dumps(document, indent=1))
 
 
+def port_of(path: Path) -> int:
+    """The port of the server in a kubeconfig that was written here; 0: there is none."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        return int(document["clusters"][0]["cluster"]["server"].rpartition(":")[2])
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return 0
+
+
 def write_in_cluster(
     directory: Path, port: int, *, token: str, authority: Path, namespace: str
 ) -> Mapping[str, str]:

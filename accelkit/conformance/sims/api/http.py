@@ -69,12 +69,14 @@ class _Broken:
 class HttpServer:
     """Answers requests on one TCP port until it is closed; it may listen again on that port."""
 
-    def __init__(self, handler: Handler, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, handler: Handler, tls: ssl.SSLContext | None = None, *, port: int = 0
+    ) -> None:
         self._handler = handler
         self._tls = tls
         self._open: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
-        self.port = 0
+        self.port = port
 
     async def listen(self) -> None:
         """Serve on 127.0.0.1, on the port of the last time if there was one."""

@@ -73,6 +73,7 @@ class ApiSim(direct.Direct):
         history: How many changes a watch may lag behind before it has to start anew.
         bookmark_s: Between two bookmarks of a watch.
         seed: Decides uids and generated names.
+        port: Where it listens; 0: anywhere.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class ApiSim(direct.Direct):
         history: int = 1000,
         bookmark_s: float = 60.0,
         seed: int = 0,
+        port: int = 0,
     ) -> None:
         dialect = Dialect.of(kubernetes, gates or {})
         self.faults = Faults()
@@ -96,7 +98,7 @@ class ApiSim(direct.Direct):
         self.tls = tls
         self.users = tuple(users)
         self._service = Service(objects, bookmark_s)
-        self._http = HttpServer(self._handle, tls.context() if tls else None)
+        self._http = HttpServer(self._handle, tls.context() if tls else None, port=port)
         self._broken: list[Exception] = []
         for name in NAMESPACES:
             self.create(direct.NAMESPACES, {"metadata": {"name": name}})
