@@ -20,6 +20,7 @@ NAMES = (
     "many",
     "claims",
     "drivers",
+    "cycles",
     "slices",
     "kube",
     "idle",
