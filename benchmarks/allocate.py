@@ -1,4 +1,4 @@
-"""Allocate over a real socket, beside an empty answer over another in the same run."""
+"""Allocate over a real socket, beside an empty answer and a plugin in Go in the same run."""
 
 import asyncio
 import sys
@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import cycle, islice
 from pathlib import Path
+from statistics import median
 
 import attrs
 import grpc.aio
@@ -16,12 +17,15 @@ from accelkit.backends.wire.messages import deviceplugin as dp
 from accelkit.backends.wire.serve import bind, dial
 from accelkit.backends.wire.services import Handler
 from accelkit.conformance.sims.events import Listed
+from benchmarks.golang import programs
 from benchmarks.node import NVIDIA, Place, endpoint, place, process, serving, until
 from benchmarks.rows import Beside, Judge, Row
 
 CALLS = 300
 """In a round: a 99th percentile needs hundreds."""
 SCRAPE_S = 0.1
+MOST_EMPTY = 1.3
+"""Times an empty answer: what an answer of ours may take."""
 
 
 @attrs.frozen
@@ -41,7 +45,7 @@ CASES = (Case(1), Case(2), Case(8), Case(1, 4), Case(2, scraped=True), Case(2, 4
 
 def measure(rounds: int) -> Iterator[Row]:
     with place(nvidia=8) as here:
-        ours, empty = asyncio.run(_all(here, rounds))
+        ours, empty, go = asyncio.run(_all(here, rounds))
     for case in CASES:
         yield Row(
             what=case.what,
@@ -50,28 +54,43 @@ def measure(rounds: int) -> Iterator[Row]:
             judge=Judge.P99,
             beside=Beside("empty answer", empty[case]),
         )
+    first = CASES[0]
+    yield Row(
+        what=first.what,
+        values=ours[first],
+        budget=MOST_EMPTY * median(empty[first]),
+        beside=Beside("empty answer", empty[first]),
+    )
+    if go[first]:
+        yield Row(what=first.what, values=ours[first], beside=Beside("Go", go[first]))
 
 
 Times = dict[Case, list[float]]
 
 
-async def _all(here: Place, rounds: int) -> tuple[Times, Times]:
+async def _all(here: Place, rounds: int) -> tuple[Times, Times, Times]:
+    """Ours, empty answers, and those of Go where that is to be had."""
     ours: Times = {case: [] for case in CASES}
     empty: Times = {case: [] for case in CASES}
+    go: Times = {case: [] for case in CASES}
     async with AsyncExitStack() as stack:
         kubelet, _ = await stack.enter_async_context(serving(here))
         ids = [device.id for device in kubelet.seen(Listed, resource=NVIDIA)[-1].devices]
         agent = await stack.enter_async_context(dial(endpoint(kubelet, NVIDIA)))
         other = await stack.enter_async_context(dial(await stack.enter_async_context(_empty(here))))
-        for channel in (agent, other):
+        asked: list[tuple[grpc.aio.Channel, Times]] = [(agent, ours), (other, empty)]
+        if (folder := programs()) is not None:
+            plugin = await stack.enter_async_context(_plugin(here, folder))
+            asked.append((await stack.enter_async_context(dial(plugin)), go))
+        for channel, _ in asked:
             await _calls(channel, ids, Case(8))  # the first calls are slower
         for number in range(rounds):
-            turns = [(agent, ours), (other, empty)][:: -1 if number % 2 else 1]
+            turns = asked[:: -1 if number % 2 else 1]
             for case in CASES:
                 async with _scraping(here, wanted=case.scraped):
                     for channel, times in turns:
                         times[case] += await _calls(channel, ids, case)
-    return ours, empty
+    return ours, empty, go
 
 
 async def _calls(channel: grpc.aio.Channel, ids: Sequence[str], case: Case) -> list[float]:
@@ -118,6 +137,15 @@ async def _empty(here: Place) -> AsyncIterator[Path]:
     path = here.root / "empty.sock"
     words = [sys.executable, "-m", "benchmarks.allocate", str(path)]
     with process(words, here.root / "empty.log"):
+        await until(path.exists)
+        yield path
+
+
+@asynccontextmanager
+async def _plugin(here: Place, folder: Path) -> AsyncIterator[Path]:
+    """A plugin in Go that knows no device, and answers for any."""
+    path = here.root / "go.sock"
+    with process([str(folder / "plugin"), f"-socket={path}"], here.root / "go.log"):
         await until(path.exists)
         yield path
 

@@ -84,7 +84,7 @@ def cells(row: Row) -> tuple[str, ...]:
         if len(values) >= 20:
             beside += f" / {_number(figure(Judge.P99, values))}"
         reference = figure(row.judge, values)
-        ratio = f"{row.judged / reference:.1f}" if reference else ""
+        ratio = f"{row.judged / reference:.2f}" if reference else ""
     return (row.what, *shown, row.unit, budget, verdict, beside, ratio)
 
 
