@@ -26,13 +26,20 @@ def device_class(cluster: Cluster, driver: str = DRIVER, name: str = CLASS) -> N
 
 
 def request(
-    name: str = "gpu", count: int = 1, *, profile: str = "", where: str = "", **fields: object
+    name: str = "gpu",
+    count: int = 1,
+    *,
+    of: str = CLASS,
+    profile: str = "",
+    where: str = "",
+    **fields: object,
 ) -> Document:
     """A request for so many devices of the class.
 
     Args:
         name: Of the request.
         count: How many.
+        of: Another class.
         profile: That they must have; ``whole`` for whole GPUs.
         where: An expression in CEL that must be true of each.
         fields: Further ones of the request.
@@ -41,7 +48,7 @@ def request(
         where = f'device.attributes["{DRIVER}"].profile == "{profile}"'
     if where:
         fields["selectors"] = [{"cel": {"expression": where}}]
-    return {"name": name, "exactly": {"deviceClassName": CLASS, "count": count, **fields}}
+    return {"name": name, "exactly": {"deviceClassName": of, "count": count, **fields}}
 
 
 def config(parameters: Mapping[str, object], driver: str = DRIVER, *requests: str) -> Document:

@@ -3,8 +3,9 @@
 Not here: what claims ask for, and the pods that have them.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from tests.node.agents import Agents, NodeAgent
 from tests.node.claims import DRA, DRIVER, device_class, published
@@ -16,37 +17,58 @@ from tests.node.simulated import Gpus
 
 @contextmanager
 def serving(
-    cluster: Cluster,
-    gpus: Gpus,
-    *offers: Mapping[str, object],
-    listed: Collection[str] | None = None,
-    **terms: object,
+    cluster: Cluster, gpus: Gpus, *offers: Mapping[str, object], **terms: object
 ) -> Iterator[NodeAgent]:
-    """An agent whose devices are in slices, and a class of all GPUs, until the end.
+    """An agent whose GPUs are in slices, and a class of all of them, until the end.
 
     Args:
         cluster: Left without pods, claims, classes and slices.
         gpus: The machine.
         offers: None: everything through claims.
-        listed: Names that must be published; None: those of all GPUs.
         terms: Further keys of the policy.
     """
     device_class(cluster)
+    with serving_from(cluster, gpus.folder, {DRIVER: len(gpus.whole)}, *offers, **terms) as agent:
+        yield agent
+
+
+@contextmanager
+def serving_from(
+    cluster: Cluster,
+    folder: Path,
+    listed: Mapping[str, int],
+    *offers: Mapping[str, object],
+    **terms: object,
+) -> Iterator[NodeAgent]:
+    """The same for any machine, without a class.
+
+    Args:
+        cluster: Left without pods, claims, classes and slices.
+        folder: Of the machine.
+        listed: How many devices of each driver must be published, at least.
+        offers: None: everything through claims.
+        terms: Further keys of the policy.
+    """
     agents = Agents(cluster)
     try:
         agent = agents.start(
-            gpus.folder,
+            folder,
             *(offers or (DRA,)),
             dra={},
             **terms,  # type: ignore[arg-type]  # none has the name of an argument
         )
-        wanted = set(gpus.whole if listed is None else listed)
-        cluster.wait_for("slices", lambda: published(cluster) >= wanted)
+        for driver, count in listed.items():
+            wait_listed(cluster, driver, count)
         yield agent
     finally:
         forget(cluster)
         agents.end()
         cluster.kubectl("delete", "resourceslices,deviceclasses", "--all", "--wait=false")
+
+
+def wait_listed(cluster: Cluster, driver: str, count: int) -> None:
+    """Wait until so many devices of a driver are published, at least."""
+    cluster.wait_for(f"slices of {driver}", lambda: len(published(cluster, driver)) >= count)
 
 
 def run(cluster: Cluster, *pods: Document) -> None:

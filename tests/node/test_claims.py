@@ -17,7 +17,6 @@ from tests.node.claims import (
     device_class,
     from_template,
     in_containers,
-    published,
     request,
     results,
     said,
@@ -26,7 +25,7 @@ from tests.node.cluster import Cluster
 from tests.node.containers import Sight, sight, why_unscheduled
 from tests.node.objects import Document
 from tests.node.processes import NodeError
-from tests.node.serving import forget, run, serving
+from tests.node.serving import forget, run, serving, wait_listed
 from tests.node.simulated import VISIBLE, Gpus
 
 COUNT, SET_COUNT = 4, 4
@@ -49,9 +48,7 @@ def machine(whole_run_cluster: Cluster) -> Gpus:
 def agent(whole_run_cluster: Cluster, machine: Gpus) -> Iterator[NodeAgent]:
     device_class(whole_run_cluster, SET_DRIVER, SET)
     with serving(whole_run_cluster, machine) as found:
-        whole_run_cluster.wait_for(
-            "slices", lambda: len(published(whole_run_cluster, SET_DRIVER)) == SET_COUNT
-        )
+        wait_listed(whole_run_cluster, SET_DRIVER, SET_COUNT)
         yield found
 
 
@@ -133,7 +130,7 @@ def test_devices_are_chosen_by_memory_and_product(cluster: Cluster) -> None:
 
 
 def sets(name: str, count: int) -> Document:
-    return {"name": name, "exactly": {"deviceClassName": SET, "count": count}}
+    return request(name, count, of=SET)
 
 
 def test_container_is_told_of_its_set_once(cluster: Cluster) -> None:

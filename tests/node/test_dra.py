@@ -188,13 +188,13 @@ def test_claim_may_have_devices_of_two_drivers(
     assert described(cluster) == set()
 
 
-@pytest.mark.usefixtures("driver")
 def test_pod_that_is_deleted_by_force_gives_its_devices_to_the_next_one(
-    cluster: Cluster, measured: Measured
+    cluster: Cluster, driver: NodeAgent, measured: Measured
 ) -> None:
-    """The next one's claim comes before the kubelet has given the old one back."""
+    """The next one's claim comes before the kubelet has given the old one back: it waits."""
     claim(cluster, "first", request(count=GPUS))
     claim(cluster, "second", request(count=GPUS))
+    first, second = uid(cluster, "first"), uid(cluster, "second")
     cluster.apply(claiming("first", "first", grace_s=30))
     cluster.wait_for_phase("first", "Running")
     cluster.apply(claiming("second", "second"))
@@ -208,6 +208,15 @@ def test_pod_that_is_deleted_by_force_gives_its_devices_to_the_next_one(
         time.monotonic() - begun,
     )
     assert len(gpu_nodes(cluster, "second")) == GPUS
+    lines = [line for line in driver.log.read_text().splitlines() if " claim " in line]
+    told = [
+        (word, name)
+        for line in lines
+        for word in ("not prepared", "prepared", "released")
+        for name in (first, second)
+        if f"claim {word} claim={name} driver=" in line
+    ]
+    assert told == [("prepared", first), ("released", first), ("prepared", second)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
