@@ -33,7 +33,7 @@ SMALL = 2
 RELEASE = "1.37"
 TIMING = Timing(tick_s=0.05, watch_s=0.05, retry_s=0.1, stop_s=0.05)
 """A kubelet that looks around more often than a real one; its grace and deadlines are real."""
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
 """For anything that is to be seen."""
 AGAIN_S = 4.0
 """Between two things that happen after the story."""

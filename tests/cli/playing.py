@@ -42,7 +42,7 @@ def gone(said: str) -> bool:
 
 def read_until(terminal: int, text: str) -> str:
     """What a terminal shows up to *text*, without its control sequences."""
-    until, shown = time.monotonic() + 60, b""
+    until, shown = time.monotonic() + 120, b""
     while (plain := re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", shown.decode(errors="ignore"))).find(
         text
     ) < 0:

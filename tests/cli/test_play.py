@@ -49,7 +49,7 @@ SEEN = (
     r"agent      SIGTERM: ended with 0 after \d+ ms",
     r"play       all 9 steps were seen",
 )
-pytestmark = pytest.mark.timeout(90)
+pytestmark = pytest.mark.timeout(240)
 
 
 def test_whole_story_is_told_in_plain_lines_and_nothing_is_left(base: Path) -> None:

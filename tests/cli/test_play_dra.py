@@ -64,7 +64,7 @@ SEEN = (
     r"play       all 11 steps were seen",
 )
 
-pytestmark = pytest.mark.timeout(90)
+pytestmark = pytest.mark.timeout(240)
 
 
 def test_whole_story_is_told_in_plain_lines_and_nothing_is_left(base: Path) -> None:
