@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TypeVar
 
 import grpc
@@ -178,7 +178,9 @@ class Plugin:
     async def _allocate(self, request: dp.AllocateRequest) -> dp.AllocateResponse:
         asked = [list(one.devices_ids) for one in request.container_requests]
         answers = await self._timed(self._allocate_all(asked))
-        log.info("devices handed out", extra={"resource": self.resource, "devices": asked})
+        # Soon, not now: the kubelet's whole sync loop waits for the answer.
+        told = partial(log.info, extra={"resource": self.resource, "devices": asked})
+        asyncio.get_running_loop().call_soon(told, "devices handed out")
         return dp.AllocateResponse(container_responses=answers)
 
     async def _allocate_all(
