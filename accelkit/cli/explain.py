@@ -31,7 +31,9 @@ def command() -> None:
     """
 
 
-@command.command("claim", epilog="Example: accelkit explain claim default/train")
+@command.command(
+    "claim", short_help="Say it of a claim.", epilog="Example: accelkit explain claim default/train"
+)
 @click.argument("name", metavar="NAMESPACE/NAME")
 @_CONFIG
 def claim(*, name: str, kubeconfig: str | None) -> int:
@@ -44,7 +46,11 @@ def claim(*, name: str, kubeconfig: str | None) -> int:
     return _explain(explain_claim_of, name, kubeconfig)
 
 
-@command.command("pod", epilog="Example: accelkit explain pod default/train-0")
+@command.command(
+    "pod",
+    short_help="Say it of a pod and its claims.",
+    epilog="Example: accelkit explain pod default/train-0",
+)
 @click.argument("name", metavar="NAMESPACE/NAME")
 @_CONFIG
 def pod(*, name: str, kubeconfig: str | None) -> int:

@@ -28,7 +28,11 @@ def command() -> None:
     """Plan, apply and check how devices are cut into partitions, or print how they are."""
 
 
-@command.command("plan", epilog="Example: accelkit partition plan -f layout.yaml")
+@command.command(
+    "plan",
+    short_help="Print what is left to do.",
+    epilog="Example: accelkit partition plan -f layout.yaml",
+)
 @_FILE
 @node_options
 @form_option
@@ -42,7 +46,11 @@ def plan(*, file: Path | None, form: Form, **asked: Unpack[Asked]) -> int:
     return 0
 
 
-@command.command("assert", epilog="Example: accelkit partition assert && start-training")
+@command.command(
+    "assert",
+    short_help="The same; ends with 1 if anything is left.",
+    epilog="Example: accelkit partition assert && start-training",
+)
 @_FILE
 @node_options
 @form_option
@@ -56,7 +64,11 @@ def assert_(*, file: Path | None, form: Form, **asked: Unpack[Asked]) -> int:
     return 0 if left.nothing else 1
 
 
-@command.command("apply", epilog="Example: accelkit partition apply, once the node is drained.")
+@command.command(
+    "apply",
+    short_help="Let the agent do it.",
+    epilog="Example: accelkit partition apply, once the node is drained.",
+)
 @click.option(
     "--without-agent",
     is_flag=True,
@@ -89,7 +101,11 @@ def apply(*, without_agent: bool, file: Path | None, **asked: Unpack[Asked]) -> 
     return int(bool(applied.failed or applied.left))
 
 
-@command.command("export", epilog="Example: accelkit partition export > layout.yaml")
+@command.command(
+    "export",
+    short_help="Print how devices are cut today.",
+    epilog="Example: accelkit partition export > layout.yaml",
+)
 @node_options
 def export(**asked: Unpack[Asked]) -> int:
     """Print how devices are cut today, as a policy that lets others be cut so.
