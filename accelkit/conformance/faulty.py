@@ -1,4 +1,4 @@
-"""Calls of a door that fail, wait or are only noted, each by its number. Not here: the door."""
+"""Calls of a door that are noted, fail or wait, by their numbers. Not here: the door."""
 
 import threading
 from collections.abc import Callable
@@ -10,20 +10,46 @@ from accelkit.core.host import Host
 T = TypeVar("T")
 
 
-class Steps:
+class Numbered:
+    """Counts calls from *begin* on, from 0; before that they are nothing to it."""
+
+    def __init__(self) -> None:
+        self._next: int | None = None
+
+    def begin(self) -> None:
+        self._next = 0
+
+    def door(self, host: Host) -> Host:
+        """*host* behind it."""
+        return ToldDoor(host, self.around)
+
+    def around(self, name: str, call: Callable[[], T], refuse: Callable[[], T]) -> T:
+        """Make *call*, unless it is the one."""
+        number, self._next = self._next, None if self._next is None else self._next + 1
+        return call() if number is None else self.numbered(number, name, call, refuse)
+
+    def numbered(self, number: int, name: str, call: Callable[[], T], refuse: Callable[[], T]) -> T:
+        raise NotImplementedError
+
+
+class Steps(Numbered):
     """Notes every call, and which of them changed the machine in *directory*."""
 
     def __init__(self, directory: str) -> None:
+        super().__init__()
         self._directory = directory
-        self.calls: list[str] = []
-        self.first = 0
-        """Number of the first call that matters."""
+        self.count = 0
         self.changing: list[int] = []
-        """Numbers of calls, from 0."""
+        """Numbers of calls."""
 
-    def around(self, name: str, call: Callable[[], T], refuse: Callable[[], T]) -> T:  # noqa: ARG002 - it only looks
-        number = len(self.calls)
-        self.calls.append(name)
+    def numbered(
+        self,
+        number: int,
+        name: str,  # noqa: ARG002 - a number is enough
+        call: Callable[[], T],
+        refuse: Callable[[], T],  # noqa: ARG002 - it only looks
+    ) -> T:
+        self.count = number + 1
         before = print_of(self._directory)
         try:
             return call()
@@ -31,46 +57,39 @@ class Steps:
             if print_of(self._directory) != before:
                 self.changing.append(number)
 
-    def door(self, host: Host) -> Host:
-        return ToldDoor(host, self.around)
 
+class Refusing(Numbered):
+    """The call *which* is not done."""
 
-class Refusing:
-    """The call with one number is not done; counting begins with *armed*."""
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-        self._next = 0
+    def __init__(self, which: int) -> None:
+        super().__init__()
+        self._which = which
         self.refused = ""
         """The call that was refused."""
 
-    def around(self, name: str, call: Callable[[], T], refuse: Callable[[], T]) -> T:
-        number = self._next
-        self._next += 1
-        if number != self._number:
+    def numbered(self, number: int, name: str, call: Callable[[], T], refuse: Callable[[], T]) -> T:
+        if number != self._which:
             return call()
         self.refused = name
         return refuse()
 
-    def door(self, host: Host) -> Host:
-        return ToldDoor(host, self.around)
 
+class Holding(Numbered):
+    """The call *which* waits until it is told to go on."""
 
-class Holding:
-    """The call with one number waits until it is told to go on."""
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-        self._next = 0
+    def __init__(self, which: int) -> None:
+        super().__init__()
+        self._which = which
         self.entered, self.go_on = threading.Event(), threading.Event()
 
-    def around(self, name: str, call: Callable[[], T], refuse: Callable[[], T]) -> T:  # noqa: ARG002 - it only waits
-        number = self._next
-        self._next += 1
-        if number == self._number:
+    def numbered(
+        self,
+        number: int,
+        name: str,  # noqa: ARG002 - a number is enough
+        call: Callable[[], T],
+        refuse: Callable[[], T],  # noqa: ARG002 - it only waits
+    ) -> T:
+        if number == self._which:
             self.entered.set()
             self.go_on.wait()
         return call()
-
-    def door(self, host: Host) -> Host:
-        return ToldDoor(host, self.around)

@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -12,6 +13,7 @@ import attrs
 
 from accelkit.agent.admission import Pending
 from accelkit.agent.claim_files import ClaimFiles
+from accelkit.agent.duties import TOGETHER_S
 from accelkit.agent.keeper import Keeper
 from accelkit.agent.knowledge import Claimed, Knowledge
 from accelkit.agent.ledger import MARKER, Ledger
@@ -28,7 +30,7 @@ from accelkit.core.snapshot import assemble, build_view
 from accelkit.core.vendor import SupportsPartitioning, Vendor
 from accelkit.core.view import View
 from accelkit.testing.hosts import open_host
-from accelkit.testing.record import NAME
+from accelkit.testing.record import NAME, Record
 from accelkit.testing.shared import Shared, machines
 
 logging.getLogger("accelkit.agent").addHandler(logging.NullHandler())  # findings say it all
@@ -64,13 +66,15 @@ class HastyClock:
             await asyncio.sleep(_LOOK_S)
 
 
-def policy_of(directory: Path, sharing: Sharing) -> Policy:
-    """Claims may have everything, and have it cut and set."""
+def policy_of(
+    directory: Path, sharing: Sharing, how: PartitioningHow = PartitioningHow.DYNAMIC
+) -> Policy:
+    """Claims may have everything, and have it set, and cut unless *how* is another one."""
     may_ask = attrs.evolve(sharing, claims_may_ask=("timeslice", "enforce"))
     return Policy(
         paths=Paths(run=str(directory / "run"), cdi=str(directory / "cdi")),
         offers=(Offer(name="all", through="dra", sharing=may_ask),),
-        partitioning=(Partitioning(how=PartitioningHow.DYNAMIC),),
+        partitioning=(Partitioning(how=how),),
     )
 
 
@@ -97,30 +101,28 @@ class Agent:
         vendor: The plugin, built for this process.
         process: That may end.
         door: What is between the plugin and the machine.
-        scale: Multiplies the deadlines of the plugin's calls.
     """
 
-    def __init__(
-        self, node: "Node", vendor: Vendor, process: Process, door: OtherDoor, scale: float
-    ) -> None:
+    def __init__(self, node: "Node", vendor: Vendor, process: Process, door: OtherDoor) -> None:
         clock = self.clock = HastyClock()
         host = ToldDoor(door(open_host(node.machine)), process.around)
         self.process = process
         self.vendor = vendor
-        self.source = Source(vendor, host, scale, clock)
-        policy = policy_of(node.home, node.sharing)
+        self.source = Source(vendor, host, 1.0, clock)
+        policy = policy_of(node.home, node.sharing, node.how)
         self.knowledge = Knowledge(NODE, node.boot, policy, [self.source], Pending(clock), clock)
         disk = MortalDisk(process)
         self.works = Works(self.knowledge.sources, lambda: self.view)
+        self._ledger = Ledger(node.run, node.boot, writer="conformance", clock=clock, disk=disk)
         self.keeper = Keeper(
-            ledger=Ledger(node.run, node.boot, writer="conformance", clock=clock, disk=disk),
+            ledger=self._ledger,
             files=ClaimFiles(node.cdi, disk=disk),
             hardware=self.works,
             view=lambda: self.view,
             clock=clock,
             drivers=lambda: (policy.backends.dra.driver_of(vendor.name),),
             give_up_after_s=lambda: policy.release.give_up_after,
-            changed=self.knowledge.commit,
+            changed=self._change,
             tell=_tell_nobody,
             observe=lambda _metric, _seconds, _labels: None,
         )
@@ -128,9 +130,25 @@ class Agent:
             holdings=self.keeper.holdings(), made=self.keeper.made, stuck=self.keeper.stuck
         )
 
+        self._changed_s: float | None = None
+
+    def _change(self) -> None:
+        if self._changed_s is None:
+            self._changed_s = self.clock.monotonic()
+
     @property
     def view(self) -> View:
+        """What is published, a little later than it changes."""
+        if self._changed_s is not None and self.clock.monotonic() > self._changed_s + TOGETHER_S:
+            self._changed_s = None
+            self.knowledge.commit()
         return self.knowledge.store.view
+
+    async def begin(self) -> None:
+        """Read what is written down of this boot, and see the machine."""
+        self._ledger.forget_other_boots()
+        await self.keeper.load()
+        await self.look()
 
     async def look(self) -> None:
         """See the machine as it is now."""
@@ -166,6 +184,13 @@ class Agent:
         self.source.lanes.close(lambda: None)
 
 
+async def until(predicate: Callable[[], object], patience_s: float) -> None:
+    """Return when *predicate* holds, which other threads bring about, or it takes too long."""
+    end = time.monotonic() + patience_s
+    while not predicate() and time.monotonic() < end:  # noqa: ASYNC110 - of other threads
+        await asyncio.sleep(_LOOK_S)
+
+
 def _tell_nobody(reason: str, text: str, **_: object) -> None:
     """What is told to people is none of a check's business."""
 
@@ -185,6 +210,8 @@ class Node:
     """Builds the plugin anew."""
     sharing: Sharing = Sharing()
     """How devices are offered."""
+    how: PartitioningHow = PartitioningHow.DYNAMIC
+    """How they are cut."""
 
     @property
     def run(self) -> Path:
@@ -204,26 +231,48 @@ class Node:
         *,
         process: Process | None = None,
         door: OtherDoor = lambda host: host,
-        scale: float = 1.0,
     ) -> T:
         """What *story* comes to in the life of one agent, which has read all there is.
+
+        Args:
+            story: What happens.
+            process: That of the agent.
+            door: What is between the plugin and the machine.
 
         Raises:
             Crash: The process ended before.
         """
 
         async def live() -> T:
-            agent = Agent(self, self.make(), process or Process(self.machine), door, scale)
-            try:
-                await agent.keeper.load()
-                await agent.look()
+            # What a process left that is no more is nobody's.
+            asyncio.get_running_loop().set_exception_handler(lambda _loop, _context: None)
+            async with self.agent(process, door) as agent:
                 return await story(agent)
-            finally:
-                agent.process.end()
-                agent.close()
 
         with asyncio.Runner() as runner:
             return runner.run(live())
+
+    @contextlib.asynccontextmanager
+    async def agent(
+        self, process: Process | None = None, door: OtherDoor = lambda host: host
+    ) -> AsyncIterator[Agent]:
+        """An agent that has read all there is, and ends after this."""
+        agent = Agent(self, self.make(), process or Process(self.machine), door)
+        try:
+            await agent.begin()
+            yield agent
+        finally:
+            agent.process.end()
+            agent.close()
+
+    def restore(self, record: Record) -> None:
+        """Let the machine be as it was."""
+        Shared(self.machine).change(lambda _: record)
+
+    @property
+    def record(self) -> Record:
+        """What the machine is like, to *restore* it."""
+        return Shared(self.machine).record()
 
     def seen(self) -> Seen:
         """Everything that is on the node, but for locks."""

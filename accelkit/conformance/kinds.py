@@ -22,9 +22,15 @@ from accelkit.core.allocation import (
     Piece,
 )
 from accelkit.core.errors import AccelkitError
-from accelkit.core.model import Device, DeviceId
+from accelkit.core.model import Device, DeviceId, Placement
 from accelkit.core.places import can_be_set, mode_for
-from accelkit.core.policy import API_VERSION, DraPolicy, Sharing, Timeslice
+from accelkit.core.policy import (
+    API_VERSION,
+    DraPolicy,
+    PartitioningHow,
+    Sharing,
+    Timeslice,
+)
 from accelkit.core.serde import from_tree
 from accelkit.core.values import Enforcement, Source
 from accelkit.core.vendor import SupportsPartitioning, SupportsPreparation
@@ -50,17 +56,25 @@ class Kind:
     others: tuple[DeviceId, ...]
     """What it could get instead, beside it, on a machine of as many units as were asked for."""
     body: ClaimBody | None = None
+    root: DeviceId
+    """The whole device that it is, or is a part of."""
+    placement: Placement | None = None
+    """Of a partition."""
     mode: str | None = None
     """The mode in which whole devices have to be, and are not yet."""
 
     def claim(
-        self, uid: str = "1", device: DeviceId | None = None, share: str | None = None
+        self,
+        uid: str = "1",
+        device: DeviceId | None = None,
+        share: str | None = None,
+        name: str = "",
     ) -> Allocation:
         """A claim of this kind."""
         got = device or self.device
         blocks = (ClaimConfig(source=Source.FROM_CLAIM, body=self.body),) if self.body else ()
         return Allocation(
-            claim=ClaimRef(uid=uid, namespace=NAMESPACE, name=f"claim-{uid}"),
+            claim=ClaimRef(uid=uid, namespace=NAMESPACE, name=name or f"claim-{uid}"),
             driver=DraPolicy().driver_of(got.vendor),
             pieces=(Piece(device=got, request="r", share=share),),
             configs=blocks,
@@ -109,13 +123,15 @@ def kinds(bench: PluginBench, *, count: int = 1) -> Iterator[Kind]:
         yield setting(bench, count=count)
 
 
-def plain(bench: PluginBench, *, count: int = 1) -> Kind:
-    """Claims for a whole device as it is.
+def plain(
+    bench: PluginBench, *, count: int = 1, how: PartitioningHow = PartitioningHow.DYNAMIC
+) -> Kind:
+    """Claims for a whole device as it is, where devices are cut like this.
 
     Raises:
         Unanswered: No machine has such a device.
     """
-    return known(bench, PLAIN, lambda: _plain(bench, count), count)
+    return known(bench, f"{PLAIN}, {how}", lambda: _plain(bench, count, how), count)
 
 
 def part(bench: PluginBench, *, count: int = 1) -> tuple[Kind, ...]:
@@ -145,9 +161,9 @@ def known(bench: PluginBench, what: str, find: Callable[[], T], count: int = 1) 
     return cast("T", found[key])
 
 
-def _plain(bench: PluginBench, count: int) -> Kind:
+def _plain(bench: PluginBench, count: int, how: PartitioningHow) -> Kind:
     for way in ways(bench.subject):
-        if offered := _whole(_view(bench, way, count)):
+        if offered := _whole(_view(bench, way, count, how)):
             return _kind(PLAIN, way, [device.id for device in offered])
     raise Unanswered("no device is offered whole on any machine")
 
@@ -163,7 +179,14 @@ def _part(bench: PluginBench, count: int) -> tuple[Kind, ...]:
             root = view.devices[first.root]
             mode = mode_for(first, root)
             found = _kind(PART, way, [first.id, *_beside(first, view.potential)])
-            return (attrs.evolve(found, mode=None if mode == root.mode else mode),)
+            return (
+                attrs.evolve(
+                    found,
+                    root=first.root,
+                    placement=first.placement,
+                    mode=None if mode == root.mode else mode,
+                ),
+            )
     if cuttable:
         raise lacking(bench.subject, "has a partition that a claim could have made")
     return ()
@@ -221,12 +244,19 @@ def _body(asked: AskedSharing) -> ClaimBody:
 
 
 def _kind(what: str, way: Cut, devices: list[DeviceId]) -> Kind:
-    return Kind(what=what, way=way, device=devices[0], others=tuple(devices[1:]))
+    return Kind(what=what, way=way, device=devices[0], root=devices[0], others=tuple(devices[1:]))
 
 
-def _view(bench: PluginBench, way: Cut, count: int) -> View:
+def _view(
+    bench: PluginBench,
+    way: Cut,
+    count: int,
+    how: PartitioningHow = PartitioningHow.DYNAMIC,
+) -> View:
     """What an agent sees of a fresh machine."""
-    node = Node(machine=bench.machine(way, count=count), home=bench.memory(), make=bench.plugin)
+    node = Node(
+        machine=bench.machine(way, count=count), home=bench.memory(), make=bench.plugin, how=how
+    )
 
     async def look(agent: Agent) -> View:
         return agent.view

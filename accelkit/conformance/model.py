@@ -48,6 +48,7 @@ class Badge(StrEnum):
     HEALTH = "health"
     TOPOLOGY = "topology"
     PARTITIONING = "partitioning"
+    SHARING = "sharing"
     DEVICE_PLUGIN = "device-plugin"
     DRA = "dra"
     EXTENDED = "extended"

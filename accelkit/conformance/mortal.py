@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn, Protocol, TypeVar
@@ -13,6 +14,8 @@ from accelkit.core.tables import FunctionTable
 from accelkit.testing.record import NAME
 
 T = TypeVar("T")
+LANE = "lane-"
+"""How names of threads begin in which agents call plugins."""
 REFUSED = 999
 """What a function of a library answers that fails for no reason that anybody knows."""
 
@@ -47,6 +50,7 @@ class Process:
         self.effects: list[str] = []
         """What it changed, in order."""
         self.dead = False
+        self._thread = threading.current_thread()
         self._locks: set[int] = set()
 
     def around(self, name: str, call: Callable[[], T], refuse: Callable[[], T]) -> T:  # noqa: ARG002 - it does what is asked
@@ -67,9 +71,15 @@ class Process:
         return done
 
     def alive(self) -> None:
-        """Do nothing, if there is somebody to do it."""
+        """Do nothing, if there is somebody to do it.
+
+        Raises:
+            Crash: There is nobody.
+        """
         if self.dead:
-            raise Crash
+            # Threads of the plugin's own end without a word.
+            own = threading.current_thread() is self._thread
+            raise Crash if own or threading.current_thread().name.startswith(LANE) else SystemExit
 
     def hold(self, handle: int) -> None:
         """Remember a lock, which ends with the process."""
@@ -90,7 +100,7 @@ class Process:
         self.effects.append(name)
         if len(self.effects) == self._ends_after:
             self.end()
-            raise Crash
+        self.alive()
 
 
 def print_of(machine: str) -> tuple[int, int, int]:

@@ -217,8 +217,8 @@ def test_scope_undoes_the_latest_first() -> None:
     "only,first",
     [
         (("D01",), ["D01"]),
-        (("L",), ["L06", "L11"]),
-        (("partitioning",), ["I06"]),
+        (("C",), [f"C{n:02}" for n in range(1, 10) if n != 7]),
+        (("sharing",), ["P11", "P12"]),
     ],
 )
 def test_checks_are_selected_by_id_family_and_badge(

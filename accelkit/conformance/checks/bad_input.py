@@ -24,6 +24,7 @@ from accelkit.core.vendor import (
     SupportsLinks,
     SupportsSignals,
 )
+from accelkit.core.working import needed_settings
 
 RUNS = 40
 PATHS = ("../../../etc/passwd", "/../..", "..", "a/../../b")
@@ -93,6 +94,10 @@ def amounts(bench: PluginBench) -> Iterator[str]:
         yield from typed(
             lambda asked=asked: grant_edits(rig.vendor, rig.door, asked),  # type: ignore[misc]  # mypy#7464
             f"edits for amounts of {amount}",
+        )
+        yield from typed(
+            lambda asked=asked: needed_settings(rig.vendor, rig.door, asked),  # type: ignore[misc]  # mypy#7464
+            f"settings for amounts of {amount}",
         )
 
 

@@ -17,8 +17,8 @@ from accelkit.conformance.cuts import (
     rigs,
     words,
 )
-from accelkit.conformance.faulty import Refusing, Steps
-from accelkit.conformance.keeping import OtherDoor, Seen
+from accelkit.conformance.faulty import Numbered, Refusing, Steps
+from accelkit.conformance.keeping import Seen
 from accelkit.conformance.model import Badge, Check, Feature, Inapplicable, Unanswered
 from accelkit.core.errors import AccelkitError, PartitionError, PlaceOccupied
 from accelkit.core.model import Device, Mode, Placement
@@ -101,11 +101,11 @@ def rolled_back(bench: PluginBench) -> Iterator[str]:
         place = bed.free[-1]
         before = bed.seen()
         steps = Steps(bed.rig.directory or "")
-        _create(bed, place, steps.door)
+        _create(bed, place, steps)
         bed.destroy(bed.part(place), bench.plugin())
         if not steps.changing:
             raise Unanswered(f"{bed.parent.id}: making {words(place)} changes nothing")
-        for number in _spread(range(steps.changing[0], len(steps.calls)), bed.tries):
+        for number in _spread(range(steps.changing[0], steps.count), bed.tries):
             yield from _fails_at(bed, place, number, before)
 
 
@@ -115,18 +115,19 @@ def _spread(numbers: range, most: int) -> list[int]:
     return sorted({*numbers[::step], numbers[-1]})
 
 
-def _create(bed: Bed, place: Placement, door: OtherDoor) -> Device:
-    """Make a partition by a plugin that knows nothing of before, behind *door*."""
+def _create(bed: Bed, place: Placement, numbered: Numbered) -> Device:
+    """Make a partition by a plugin that knows nothing of before, each call *numbered*."""
     vendor = bed.rig.bench.plugin()
     assert isinstance(vendor, SupportsPartitioning)
+    numbered.begin()
     with contract(vendor, "create"):
-        return vendor.create(door(bed.rig.host), bed.parent, place)
+        return vendor.create(numbered.door(bed.rig.host), bed.parent, place)
 
 
 def _fails_at(bed: Bed, place: Placement, number: int, before: Seen) -> Iterator[str]:
     broken = Refusing(number)
     name = f"{bed.part(place).id}, where {{}} fails while it is made"
-    error = refusal(lambda: _create(bed, place, broken.door))
+    error = refusal(lambda: _create(bed, place, broken))
     what = name.format(broken.refused or "nothing")
     there = bed.part(place).id in bed.parts()
     if error is None and not there:

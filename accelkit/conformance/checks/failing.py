@@ -2,14 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from accelkit.conformance.bench import PluginBench, aside, told
 from accelkit.conformance.checks.life import came_and_went, of_claim, prepared, release, released
 from accelkit.conformance.checks.making import in_process
 from accelkit.conformance.cuts import left_over
-from accelkit.conformance.faulty import Holding, Refusing, Steps
-from accelkit.conformance.keeping import Agent, Node
+from accelkit.conformance.faulty import Holding, Numbered, Refusing, Steps
+from accelkit.conformance.keeping import Agent, Node, until
 from accelkit.conformance.kinds import Kind, kinds, known, node_of
 from accelkit.conformance.model import Check, Feature
 from accelkit.core.allocation import Prepared
@@ -31,7 +31,7 @@ def _steps(bench: PluginBench, kind: Kind) -> Steps:
         steps = Steps(node.machine)
 
         async def story(agent: Agent) -> None:
-            steps.first = len(steps.calls)
+            steps.begin()
             await prepared(agent, kind.claim())
 
         node.during(story, door=steps.door)
@@ -44,14 +44,14 @@ def nothing_left(bench: PluginBench) -> Iterator[str]:
     for kind in kinds(bench):
         steps = _steps(bench, kind)
         node = node_of(bench, kind, settled=True)
-        calls = range(steps.first, len(steps.calls))
-        for number in sorted({*steps.changing, *calls[:: len(calls) // 2], calls[-1]}):
+        last = steps.count - 1
+        for number in sorted({*steps.changing, 0, last // 2, last}):
             yield from of_claim(kind, _failed(node, kind, number))
 
 
 def _failed(node: Node, kind: Kind, number: int) -> Iterator[str]:
     before, broken = node.seen(), Refusing(number)
-    outcome = node.during(lambda agent: _outcome(agent, kind), door=broken.door)
+    outcome = node.during(lambda agent: _outcome(agent, kind, broken), door=broken.door)
     what = f"{broken.refused or 'a call'} fails"
     if isinstance(outcome, PluginError):
         yield f"{what}, and that is no typed refusal: {outcome}"
@@ -62,7 +62,8 @@ def _failed(node: Node, kind: Kind, number: int) -> Iterator[str]:
     yield from told(f"{what}, and works the next time", left_over(before, node.seen()))
 
 
-async def _outcome(agent: Agent, kind: Kind) -> Prepared | AccelkitError:
+async def _outcome(agent: Agent, kind: Kind, calls: Numbered) -> Prepared | AccelkitError:
+    calls.begin()
     try:
         return await agent.prepare(kind.claim())
     except AccelkitError as error:
@@ -73,7 +74,7 @@ def closed_meanwhile(bench: PluginBench) -> Iterator[str]:
     for kind in kinds(bench):
         steps = _steps(bench, kind)
         node = node_of(bench, kind, settled=True)
-        hold = Holding((*steps.changing, steps.first)[0])
+        hold = Holding((*steps.changing, 0)[0])
         bench.later(hold.go_on.set)
         before = node.seen()
         found = node.during(
@@ -87,8 +88,8 @@ def closed_meanwhile(bench: PluginBench) -> Iterator[str]:
 
 async def _closed(bench: PluginBench, agent: Agent, kind: Kind, hold: Holding) -> list[str]:
     """What is wrong when the plugin is closed while it prepares a claim."""
-    running = asyncio.create_task(_outcome(agent, kind))
-    await _until(bench, lambda: hold.entered.is_set() or running.done())
+    running = asyncio.create_task(_outcome(agent, kind, hold))
+    await until(lambda: hold.entered.is_set() or running.done(), bench.patience(SOON_S))
     closing = asyncio.create_task(
         asyncio.to_thread(aside, agent.vendor.close, bench.patience(SOON_S))
     )
@@ -104,17 +105,10 @@ async def _closed(bench: PluginBench, agent: Agent, kind: Kind, hold: Holding) -
     return wrong
 
 
-async def _until(bench: PluginBench, predicate: Callable[[], object]) -> None:
-    """Return when *predicate* holds, which threads bring about, or it takes too long."""
-    end = time.monotonic() + bench.patience(SOON_S)
-    while not predicate() and time.monotonic() < end:  # noqa: ASYNC110 - of other threads
-        await asyncio.sleep(_LOOK_S)
-
-
 def given_up(bench: PluginBench) -> Iterator[str]:
     for kind in kinds(bench):
         steps = _steps(bench, kind)
-        number = (*steps.changing, steps.first)[0]
+        number = (*steps.changing, 0)[0]
         for cancel in (False, True):
             node, hold = node_of(bench, kind, settled=True), Holding(number)
             bench.later(hold.go_on.set)
@@ -132,7 +126,7 @@ def given_up(bench: PluginBench) -> Iterator[str]:
 async def _overrun(bench: PluginBench, agent: Agent, kind: Kind, hold: Holding) -> list[str]:
     """What is wrong when a call of the plugin comes back long after its deadline."""
     agent.source.lanes.scale = HURRY
-    outcome = await _outcome(agent, kind)
+    outcome = await _outcome(agent, kind, hold)
     wrong = []
     if isinstance(outcome, Prepared):
         wrong.append("it is prepared, though a call for it has not come back")
@@ -153,8 +147,8 @@ async def _overrun(bench: PluginBench, agent: Agent, kind: Kind, hold: Holding) 
 
 async def _cancelled(bench: PluginBench, agent: Agent, kind: Kind, hold: Holding) -> list[str]:
     """What is wrong when who asked does not wait for the answer, and gives the claim back."""
-    asking = asyncio.create_task(_outcome(agent, kind))
-    await _until(bench, lambda: hold.entered.is_set() or asking.done())
+    asking = asyncio.create_task(_outcome(agent, kind, hold))
+    await until(lambda: hold.entered.is_set() or asking.done(), bench.patience(SOON_S))
     asking.cancel()
     giving = asyncio.create_task(released(agent, kind.claim()))
     await asyncio.sleep(_LOOK_S)
@@ -166,7 +160,8 @@ async def _cancelled(bench: PluginBench, agent: Agent, kind: Kind, hold: Holding
 
 async def _idle(bench: PluginBench, agent: Agent) -> None:
     """Return when the plugin works at nothing any more."""
-    await _until(bench, lambda: not any(lane.busy for lane in agent.source.lanes.all))
+    lanes = agent.source.lanes.all
+    await until(lambda: not any(lane.busy for lane in lanes), bench.patience(SOON_S))
 
 
 CHECKS: tuple[Check[PluginBench], ...] = (
