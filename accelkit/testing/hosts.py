@@ -5,7 +5,9 @@ from pathlib import Path
 from accelkit.core.errors import ConfigError
 from accelkit.core.host import Host
 from accelkit.core.real_host import RealHost
-from accelkit.testing.record import NAME
+
+MACHINE = "machine.json"
+"""What makes a folder a simulated machine; a real host loads nothing else of those."""
 
 
 def open_host(path: str) -> Host:
@@ -19,7 +21,7 @@ def open_host(path: str) -> Host:
         raise ConfigError(
             [(path or "host", "is not a directory")], remedy="name a machine, or / or its mount"
         )
-    if (folder / NAME).exists():
+    if (folder / MACHINE).exists():
         from accelkit.testing.machine_host import MachineHost  # noqa: PLC0415 - loaded for machines only
 
         return MachineHost(path)

@@ -11,9 +11,10 @@ import attrs
 from accelkit.core.errors import ConfigError
 from accelkit.core.values import FrozenMap, freeze
 from accelkit.testing.faults import Fault, fault_json, parse_faults
+from accelkit.testing.hosts import MACHINE
 from accelkit.testing.machines import Json, Part, State
 
-NAME = "machine.json"
+NAME = MACHINE
 FORMAT = "machine/1"
 MOST_UNITS = 256
 T = TypeVar("T")

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,19 @@ def test_any_other_directory_is_a_host_root(tmp_path: Path) -> None:
     assert isinstance(host, RealHost)
     assert host.read("/etc/name") == "node"
     assert host.outside("/dev/x") == "/dev/x"
+
+
+def test_agent_of_a_real_host_loads_nothing_of_simulated_machines() -> None:
+    program = """
+import sys
+import accelkit.cli.agent
+from accelkit.testing.hosts import open_host
+open_host("/")
+print(*(name for name in sys.modules if name.startswith("accelkit.testing")))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+
+    assert done.stdout.split() == [b"accelkit.testing", b"accelkit.testing.hosts"]
 
 
 def test_captures_are_refused_in_words(tmp_path: Path) -> None:
