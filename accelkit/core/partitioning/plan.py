@@ -63,8 +63,8 @@ def plan(
             continue
         waits = _in_the_way(site, found) if _differs(site, found) else ()
         wanted.append(attrs.evolve(found, waits=waits))
-        if waits:
-            reason = "; ".join(waits[:MOST_TOLD])
+        if told := waits or tuple(site.lingering()):
+            reason = "; ".join(told[:MOST_TOLD])
             problems.append(_problem(site, WAITS, reason, "it is done when they are gone"))
     return Plan(wanted=tuple(wanted), problems=tuple(problems))
 

@@ -6,7 +6,7 @@ import attrs
 
 from accelkit.core.model import Device, DeviceId, Holding, Mode, Placement
 from accelkit.core.partitioning.rules import fixed_cut
-from accelkit.core.policy import Foreign, Partitioning
+from accelkit.core.policy import Foreign, Partitioning, PartitioningHow
 from accelkit.core.values import HolderKind, Scope, freeze
 
 
@@ -74,6 +74,14 @@ class Site:
                 yield from self.holders.said(part.id)
             elif self.kept(part):
                 yield f"{part.id} was made by somebody else, and foreign is keep"
+
+    def lingering(self) -> Iterator[str]:
+        """Why partitions are still there that the rule lets be destroyed, a sentence each."""
+        if self.rule.how is PartitioningHow.LAYOUT:
+            return  # one in a place of the layout may stay
+        for part in self.carved:
+            if part.id not in self.made and not self.kept(part):
+                yield from self.holders.said(part.id)
 
     def in_the_way(self, mode: Mode) -> tuple[str, ...]:
         """What keeps the device from being set to *mode*, a sentence each."""

@@ -342,7 +342,7 @@ def test_in_the_right_mode_only_foreign_partitions_go_if_they_may() -> None:
     assert asked(snapshot, in_mode("mig"), held, made) == ([], [])
     assert asked(snapshot, in_mode("mig", foreign=Foreign.DESTROY), held, made) == (
         ["destroy toy/a-1g-2"],
-        [],
+        [("a", "partitioning-waits", "toy/a-1g-0 is held by pod trainer")],
     )
 
 
@@ -364,6 +364,11 @@ def test_dynamic_devices_are_left_alone_but_for_foreign_partitions_that_may_go()
     assert asked(snapshot, wanting(how=HOW.DYNAMIC)) == ([], [])
     destroy = wanting(how=HOW.DYNAMIC, foreign=Foreign.DESTROY)
     assert asked(snapshot, destroy, made=ids(there[1]))[0] == ["destroy toy/a-1g-0"]
+    held = [pod(part.id) for part in there]
+    assert asked(snapshot, destroy, held, made=ids(there[1])) == (
+        [],
+        [("a", "partitioning-waits", "toy/a-1g-0 is held by pod trainer")],
+    )
 
 
 def test_devices_without_a_rule_or_that_could_not_be_read_are_left_alone() -> None:
