@@ -18,6 +18,7 @@ from benchmarks.cluster import USER, Cluster, Driver, Running, cluster
 from benchmarks.golang import programs
 from benchmarks.node import place
 from benchmarks.rows import Beside, Judge, Row, figure
+from benchmarks.usage import cpu_ms
 
 CALLS = 100
 """In a round, one after the other; a 99th percentile needs hundreds."""
@@ -61,6 +62,7 @@ async def _one_by_one(rounds: int) -> list[Row]:
 
 async def _cycles(one: Asked, calls: int, read: Read) -> None:
     """Prepare and give back one claim after the other."""
+    before = cpu_ms(one.running.process.pid)
     for number in range(calls):
         claim = one.claims[number % len(one.claims)]
         begun = time.perf_counter()
@@ -69,6 +71,7 @@ async def _cycles(one: Asked, calls: int, read: Read) -> None:
         one.note("prepare", await one.running.prepare([claim]))
         one.note("again", await one.running.prepare([claim]))
         one.note("unprepare", await one.running.unprepare([claim]))
+    one.note("cpu", (cpu_ms(one.running.process.pid) - before) / calls)
 
 
 def _rows(ours: Asked, go: Asked | None = None) -> Iterator[Row]:
@@ -96,6 +99,11 @@ def _rows(ours: Asked, go: Asked | None = None) -> Iterator[Row]:
         budget=3,
         judge=Judge.P99,
         beside=_beside(go, "unprepare"),
+    )
+    yield Row(
+        what="CPU of a claim, from prepare to unprepare",
+        values=times["cpu"],
+        beside=_beside(go, "cpu"),
     )
 
 

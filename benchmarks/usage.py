@@ -66,6 +66,11 @@ def ran(pid: int) -> dict[str, Ran]:
     return found
 
 
+def cpu_ms(pid: int) -> float:
+    """What all threads of a process that live have had of the processors."""
+    return sum(one.seconds for one in ran(pid).values()) * 1000
+
+
 def spent(before: dict[str, Ran], after: dict[str, Ran]) -> dict[str, Ran]:
     """What each thread had between two looks."""
     none = Ran(0.0, 0)
