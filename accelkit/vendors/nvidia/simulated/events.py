@@ -1,5 +1,6 @@
 """The simulated NVML: events, which every set delivers once. Not here: what causes them."""
 
+import time
 from collections.abc import Mapping
 
 from accelkit.testing.machines import Function, pointee
@@ -54,6 +55,7 @@ def register(gpu: Gpu, types: C, handle: C) -> int:
 @ready
 def set_wait(call: Call, handle: C, out: C, timeout_ms: C) -> int:
     where, left = address(handle), number(timeout_ms) / 1000
+    until = time.monotonic() + left  # on a busy host looking takes longer than the pause
     while where in call.library.sets:
         for sequence, unit, kind, data, gi, ci in states.events(call.state):
             if sequence > call.library.sets[where]:
@@ -63,7 +65,7 @@ def set_wait(call: Call, handle: C, out: C, timeout_ms: C) -> int:
                 event.eventType, event.eventData = kind, data
                 event.gpuInstanceId, event.computeInstanceId = gi, ci
                 return SUCCESS
-        if left <= 0:
+        if left <= 0 or time.monotonic() >= until:
             return facts.TIMEOUT
         call.library.live.sleep(min(_POLL_S, left))
         left -= _POLL_S
