@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -84,23 +85,32 @@ def make_cgroup(name: str) -> str:
     return f"/{GROUP}/{name}"
 
 
-def pods_group(name: str) -> Path:
-    """Where the control groups of a node's containers are, below those of their pods."""
+def containers(name: str) -> Iterator[tuple[str, list[str]]]:
+    """The uid of the pod and the process ids of each container of a node that runs."""
     version_2 = (CGROUPS / "cgroup.controllers").exists()
-    return (CGROUPS if version_2 else CGROUPS / "pids") / GROUP / name / "kubepods"
+    root = (CGROUPS if version_2 else CGROUPS / "pids") / GROUP / name / "kubepods"
+    for folder, _, _ in os.walk(root):  # passes over what goes meanwhile
+        group = Path(folder)
+        if group.parent.name.startswith("pod"):
+            with contextlib.suppress(OSError):
+                yield group.parent.name.removeprefix("pod"), _processes(group)
+
+
+def _processes(group: Path) -> list[str]:
+    return (group / "cgroup.procs").read_text().split()
 
 
 def kill_pods(name: str) -> None:
-    """Kill what runs in all containers of a node, as a reboot does; their groups stay."""
-    for group in pods_group(name).glob("**/pod*/*/cgroup.procs"):
-        for pid in group.read_text().split():
+    """Kill what runs in all containers of a node, as a reboot does."""
+    for _, pids in containers(name):
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
 
 
 def _clear(group: Path) -> bool:
     for folder, _, _ in os.walk(group, topdown=False):
-        for pid in (Path(folder) / "cgroup.procs").read_text().split():
+        for pid in _processes(Path(folder)):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
         Path(folder).rmdir()  # its files go with it

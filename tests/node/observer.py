@@ -5,9 +5,11 @@ what it has.
 """
 
 import json
+import os
 import threading
 import traceback
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +18,7 @@ from typing import Self
 import attrs
 
 from tests.node.cluster import Cluster
-from tests.node.isolation import pods_group
+from tests.node.isolation import containers
 from tests.node.simulated import Gpus
 
 PERIOD_S = 0.1
@@ -55,7 +57,7 @@ class Observer:
         """Containers with devices at once."""
         self.seen: set[str] = set()
         """Uids of pods that had devices."""
-        self._pods = pods_group(cluster.name)
+        self._cluster = cluster
         self._gpus = gpus
         self._run = run
         self._shares = shares or {}
@@ -112,15 +114,11 @@ class Observer:
             self.wrong.update(dict.fromkeys(texts))
 
     def _containers(self) -> Iterator[Seen]:
-        for group in self._pods.glob("**/pod*/*/cgroup.procs"):
-            try:
-                pids = group.read_text().split()
-                nodes = _nodes(pids[0]) if pids else set()
-            except OSError:  # it ended meanwhile
-                continue
+        for pod, pids in containers(self._cluster.name):
+            nodes = _nodes(pids[0]) if pids else set()
             stems = (name.removeprefix("nvidia-cap") for name in nodes if "cap" in name)
             yield Seen(
-                group.parent.parent.name.removeprefix("pod"),
+                pod,
                 frozenset(int(n[6:]) for n in nodes if n[6:].isdecimal()),
                 frozenset(int(stem) for stem in stems if stem.isdecimal()),
             )
@@ -178,5 +176,8 @@ def _devices(entry: Mapping[str, object]) -> Iterator[str]:
 def _nodes(pid: str) -> set[str]:
     """Names of the device nodes that a process finds."""
     device = Path(f"/proc/{pid}/root/dev")
-    names = {path.name for path in device.glob("nvidia[0-9]*")}
-    return names | {path.name for path in device.glob("nvidia-caps/nvidia-cap*")}
+    found: set[str] = set()
+    for folder in (device, device / "nvidia-caps"):
+        with suppress(OSError):  # it has none, or has ended meanwhile
+            found.update(name for name in os.listdir(folder) if name.startswith("nvidia"))  # noqa: PTH208 - names, not paths
+    return found
