@@ -6,7 +6,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.node.cluster import Cluster
@@ -193,3 +194,15 @@ def sockets(cluster: Cluster) -> set[Path]:
     folders = (cluster.kubelet_root / name for name in (REGISTRY, PLUGINS))
     found = {path for folder in folders for path in folder.iterdir() if path.is_socket()}
     return {path for path in found if path.name != KUBELET}
+
+
+@contextmanager
+def rival(cluster: Cluster, resource: str, *ids: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Somebody else's device plugin that offers *resource*, until the end."""
+    argv = [sys.executable, "-m", "tests.node.rival", resource, *ids]
+    process = cluster.run_in_namespace(argv, log="rival")
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(timeout=20)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.node.agents import Agents, NodeAgent, offer
+from tests.node.agents import Agents, NodeAgent, offer, rival
 from tests.node.claims import DRA, published
 from tests.node.cluster import Cluster
 from tests.node.commands import accelkit
@@ -26,14 +26,19 @@ def machine(cluster: Cluster) -> Gpus:
     return Gpus(cluster, count=COUNT)
 
 
+@pytest.fixture(autouse=True)
+def clean(cluster: Cluster, agents: Agents) -> Iterator[None]:  # noqa: ARG001 - they free claims
+    yield
+    forget(cluster)
+    cluster.kubectl("delete", "resourceslices,deviceclasses", "--all", "--wait=false")
+
+
 @pytest.fixture
-def agent(cluster: Cluster, agents: Agents, machine: Gpus) -> Iterator[NodeAgent]:
+def agent(agents: Agents, machine: Gpus) -> NodeAgent:
     """Offers through the kubelet; a class for the name is there."""
     started = agents.start(machine.folder, BY_KUBELET, dra={})
     started.wait_offered(NAME, COUNT)
-    yield started
-    forget(cluster)
-    cluster.kubectl("delete", "resourceslices,deviceclasses", "--all", "--wait=false")
+    return started
 
 
 def render_classes(cluster: Cluster, machine: Gpus, agent: NodeAgent) -> None:
@@ -89,3 +94,19 @@ def test_name_moves_to_claims_and_back_while_pods_go_on(
     run_pod(cluster, "after", {NAME: COUNT})
     assert gpu_nodes(cluster, "after") == set(range(COUNT))
     assert published(cluster) == set()
+
+
+def test_name_that_somebody_elses_plugin_has_waits_until_that_is_gone(
+    cluster: Cluster, agents: Agents, machine: Gpus
+) -> None:
+    """As long as the node shows some from it, pods would get those, whatever is in slices."""
+    with rival(cluster, NAME, "r0", "r1"):
+        wait_allocatable(cluster, NAME, 2)
+        agent = agents.start(machine.folder, BY_CLAIM, dra={})
+        cluster.wait_for("told", lambda: "shadowed" in agent.problems())
+        assert published(cluster) == set()
+
+    cluster.wait_for("slices", lambda: published(cluster) == set(machine.whole))
+    assert "shadowed" not in agent.problems()
+    render_classes(cluster, machine, agent)
+    run(cluster, pod("user", limits={NAME: 1}, command=MORTAL))

@@ -1,15 +1,11 @@
 """More than one registrant of a name: a follower, a second agent by mistake, somebody else's."""
 
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
-from tests.node.agents import Agents, offer
+from tests.node.agents import Agents, offer, rival
 from tests.node.cluster import Cluster
 from tests.node.containers import (
     environment,
@@ -77,17 +73,6 @@ def test_second_agent_by_mistake_is_announced_and_does_no_harm_once_it_is_gone(
     run_pod(cluster, "new", {resource: 4})
     assert life(cluster, "old") == before
     assert gpu_nodes(cluster, "new") == set(range(GPUS)) - gpu_nodes(cluster, "old")
-
-
-@contextmanager
-def rival(cluster: Cluster, resource: str, *ids: str) -> Iterator[subprocess.Popen[bytes]]:
-    argv = [sys.executable, "-m", "tests.node.rival", resource, *ids]
-    process = cluster.run_in_namespace(argv, log="rival")
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait(timeout=20)
 
 
 def test_rival_is_announced_and_outdone_and_our_devices_are_handed_out_again(
