@@ -38,13 +38,17 @@ class Bell:
 
 async def within(clock: Clock, seconds: float, event: Awaitable[object]) -> None:
     """Return when *event* is there, at the latest after *seconds*."""
-    waiting = (asyncio.ensure_future(event), asyncio.ensure_future(clock.sleep(seconds)))
+    waited = asyncio.ensure_future(event)
+    end = asyncio.ensure_future(clock.sleep(seconds))
     try:
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((waited, end), return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
+        end.cancel()
+        waited.cancel()
+        if not waited.done():  # else it would cost each claim another turn of the loop
+            await asyncio.gather(waited, return_exceptions=True)
+        elif not waited.cancelled():
+            waited.exception()  # nobody wants to know
 
 
 Seen = Mapping[str, tuple[Stat | None, int]]
