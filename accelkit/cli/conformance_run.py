@@ -103,6 +103,13 @@ def _number(_context: click.Context, _parameter: click.Parameter, value: float) 
     default=1.0,
     help="Multiplies every patience.",
 )
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=4,
+    show_default=True,
+    help="Checks of a VENDOR over sockets at once.",
+)
 @click.option("--fail-fast", is_flag=True, help="Stop at the first must that fails.")
 @click.option(
     "--waivers",
@@ -124,6 +131,7 @@ def run(
     seed: int,
     repeat: int,
     deadline_scale: float,
+    jobs: int,
     fail_fast: bool,
     waivers: Path | None,
     junit: Path | None,
@@ -145,6 +153,7 @@ def run(
         seed=seed,
         repeat=repeat,
         deadline_scale=deadline_scale,
+        jobs=jobs,
         fail_fast=fail_fast,
         waivers=_waivers(waivers),
     )

@@ -37,6 +37,9 @@ from accelkit.core.vendor import ABILITIES
 LIMIT_S = {Level.L1: 60.0, Level.L2: 60.0}
 """How long one check may take before it counts as hanging."""
 
+IDLE = 4
+"""Drivers that wait for a check which wants them as they are."""
+
 
 @attrs.frozen(kw_only=True, field_transformer=freeze)
 class Select:
@@ -115,7 +118,7 @@ def _results(checks: Sequence[AnyCheck], subject: Subject, options: Options) -> 
     aside = isinstance(subject, PluginSubject) and options.jobs > 1
     # Checks in process count threads and files: they want the process to themselves.
     alone = [c for c in checks if c.level is Level.L1 or not aside]
-    stages = Stages(subject, options.jobs)
+    stages = Stages(subject, max(options.jobs, IDLE))
     done = {c.id: run_check(c, subject, options, stages) for c in alone} if aside else {}
     pool = ThreadPoolExecutor(options.jobs, "conformance-jobs")
     try:

@@ -8,7 +8,8 @@ from accelkit.conformance.render import as_text
 from accelkit.conformance.runner import Options, Select, run
 
 IN_PROCESS = Select(only=("L1",))
-OVER_SOCKETS = Select(only=("L2",))
+WITH_CLAIMS = ("dra", "extended", "AG24")
+OVER_SOCKETS = Select(only=("L2",), never=WITH_CLAIMS)
 
 
 @pytest.mark.timeout(90)
@@ -29,3 +30,13 @@ def test_simulated_plugin_passes_over_sockets() -> None:
     assert report.failed == (), as_text([report])
     assert report.badges[Badge.DEVICE_PLUGIN]
     assert report.badges[Badge.AGENT]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_simulated_plugin_passes_with_claims() -> None:
+    report = run(subject_of("sim"), select=Select(only=WITH_CLAIMS), options=Options(jobs=4))
+
+    assert report.failed == (), as_text([report])
+    assert report.badges[Badge.DRA]
+    assert report.badges[Badge.EXTENDED]

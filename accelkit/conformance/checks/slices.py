@@ -37,7 +37,9 @@ def many(bench: ClaimsBench) -> Iterator[str]:
         yield f"of {MANY} devices {len(devices)} are published"
     if Feature.BREAK in bench.features:
         bench.driver.break_device()
-        if not bench.happens(lambda: any(d.get("taints") for _, d in bench.stage.devices())):
+        if not bench.happens(
+            lambda: any(d.get("taints") for _, d in bench.stage.devices()), 3 * SOON_S
+        ):
             yield f"one of {MANY} devices is broken, and none has a taint"
         elif not bench.happens(bench.stage.published):
             yield f"with a taint on one of {MANY} devices its pool is not complete"

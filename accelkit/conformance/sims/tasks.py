@@ -22,13 +22,21 @@ async def cancel(*tasks: "asyncio.Task[None]") -> None:
             raise result
 
 
-@cache
+_once = threading.Lock()
+
+
 def shared_loop() -> asyncio.AbstractEventLoop:
     """The loop of all checks of this process, in a thread that ends with the process.
 
     One for all, so that none is closed while gRPC, which serves every loop of a process from one
     queue, still has something for it.
     """
+    with _once:  # a cache alone lets two threads make one each
+        return _made()
+
+
+@cache
+def _made() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="simulations", daemon=True).start()
     return loop

@@ -117,13 +117,14 @@ def _list(item: Json, name: str) -> list[object]:
 
 @asynccontextmanager
 async def world(
-    root: Path, *, release: str = "1.37", timing: Timing = SWIFT
+    root: Path, *, release: str = "1.37", kubelet: str = "", timing: Timing = SWIFT
 ) -> AsyncGenerator[World, None]:
-    """A node whose kubelet runs."""
+    """A node whose kubelet runs; of another release than the API server, if it says so."""
     (root / "cdi").mkdir()
     async with AsyncExitStack() as stack, ApiSim(release) as api:
         api.create(NODES, {"metadata": {"name": NODE}})
         cluster = Cluster(api=api, node=NODE, cdi=(root / "cdi",))
-        kubelet = KubeletSim(root / "k", release=release, timing=timing, cluster=cluster)
-        async with kubelet as sim:
+        async with KubeletSim(
+            root / "k", release=kubelet or release, timing=timing, cluster=cluster
+        ) as sim:
             yield World(root, api, sim, stack)
