@@ -25,6 +25,7 @@ from accelkit.conformance.sims.timing import Timing
 from accelkit.core.allocation import ClaimRef
 from accelkit.core.kube import CLAIMS, NODES, SLICES
 from benchmarks.node import PATIENCE_S, TIMING, Place, process, until
+from benchmarks.usage import cpu_ms
 
 NODE = "bench"
 NAMESPACE = "default"
@@ -62,6 +63,8 @@ class Running:
     registered_ms: float
     """Since exec."""
     slices_ms: float
+    cpu_ms: float
+    """What it had of the processors until its slices were there."""
 
     async def prepare(self, claims: Iterable[ClaimRef]) -> float:
         """Ask for *claims* in one call; how long it took, in milliseconds."""
@@ -166,6 +169,7 @@ class Cluster:
         begun = time.monotonic()
         with process(driver.words, driver.log) as started:
             published = await until(lambda: len(self.published(driver)) >= driver.devices)
+            cpu = cpu_ms(started.pid)
             await until(registered)
             instance = self.kubelet.dra.drivers.instance(driver.name)
             assert instance is not None
@@ -175,6 +179,7 @@ class Cluster:
                 channel=instance.channel,
                 registered_ms=(registered()[0].at - begun) * 1000,
                 slices_ms=(published - begun) * 1000,
+                cpu_ms=cpu,
             )
         await until(lambda: driver.name not in self.kubelet.dra.drivers.alive)
 

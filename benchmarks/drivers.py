@@ -49,5 +49,6 @@ async def _all(rounds: int) -> Found:
                         noted = found.setdefault(driver.what, {})
                         noted.setdefault("exec → registered", []).append(running.registered_ms)
                         noted.setdefault("exec → slices", []).append(running.slices_ms)
+                        noted.setdefault("CPU of that", []).append(running.cpu_ms)
                         noted.setdefault("memory (RSS)", []).append(memory)
     return found
