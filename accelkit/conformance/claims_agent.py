@@ -7,7 +7,7 @@ from pathlib import Path
 
 from accelkit.conformance.agent_driver import PROGRAM, AgentDriver
 from accelkit.conformance.model import Feature, Unanswered
-from accelkit.conformance.setups import Setup, Site
+from accelkit.conformance.setups import UNITS, Setup, Site
 from accelkit.conformance.subjects import Blocks, PluginSubject
 from accelkit.core.kube import Json
 from accelkit.testing.hosts import open_host
@@ -55,9 +55,14 @@ class ClaimsAgent(AgentDriver):
     def _policy(self, kubelet: Path) -> dict[str, object]:
         assert self._site is not None
         policy = super()._policy(kubelet)
-        read = {"inventory": "200ms", "health": "200ms", "holdings": "200ms", "reconcile": "1s"}
+        period = "200ms" if self._setup.units <= UNITS else "2s"  # to read many takes its time
         policy |= {
-            "read": read,
+            "read": {
+                "inventory": period,
+                "health": period,
+                "holdings": "200ms",
+                "reconcile": "1s",
+            },
             "offers": [self._offer()],
             "kube": {"config": str(self._site.kubeconfig)},
             "backends": {"dra": {"metadata": self._setup.metadata}},

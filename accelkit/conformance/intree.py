@@ -46,6 +46,7 @@ _KNOWN: Mapping[str, Mapping[str, object]] = MappingProxyType(
                 )
             ),
             "claimed": Cut(words=(_MIG,)),
+            "many": 66,
             "words": {
                 Feature.FAULT: ("recovery {unit} 1", "restore {unit}"),
                 Feature.FLAW: ("ecc {unit} 3", "restore {unit}"),

@@ -5,6 +5,8 @@ from pathlib import Path
 import attrs
 
 UNITS = 4
+MANY = 130
+"""Devices: more than two slices have; more than 64 do."""
 RESOURCE = "conformance.test/device"
 """An extended resource, where devices are offered under a name."""
 BY_PROFILE = "conformance.test/{profile}"

@@ -12,7 +12,7 @@ from accelkit.backends.wire import services
 from accelkit.conformance.bench import Scope
 from accelkit.conformance.calls import called, unprepare_request
 from accelkit.conformance.model import Feature, Inapplicable, Level, Unanswered
-from accelkit.conformance.setups import Setup
+from accelkit.conformance.setups import MANY, Setup
 from accelkit.conformance.sims.api.journal import Asked
 from accelkit.conformance.sims.api.server import ApiSim
 from accelkit.conformance.sims.api.values import entries, parts, text
@@ -21,7 +21,7 @@ from accelkit.conformance.sims.dra.wiping import wipe
 from accelkit.conformance.sims.kubelet import KubeletSim
 from accelkit.conformance.socket_bench import FIRST_S
 from accelkit.conformance.stage import Stage, Stages, opened
-from accelkit.conformance.subjects import ClaimsDriver, Subject
+from accelkit.conformance.subjects import ClaimsDriver, PluginSubject, Subject
 from accelkit.core.allocation import ClaimRef
 from accelkit.core.kube import Json
 
@@ -142,6 +142,11 @@ class Staged(Scope):
         """Work with *stage* from now on, whether anything is published or not."""
         self._stage = stage
         self.later(self.leave)
+
+    @property
+    def many(self) -> int:
+        """Devices enough for several slices."""
+        return self.subject.many if isinstance(self.subject, PluginSubject) else MANY
 
     @property
     def features(self) -> frozenset[Feature]:

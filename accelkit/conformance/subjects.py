@@ -7,7 +7,7 @@ from typing import ClassVar, Protocol, TypeAlias
 import attrs
 
 from accelkit.conformance.model import Feature, Level
-from accelkit.conformance.setups import Setup, Site
+from accelkit.conformance.setups import MANY, Setup, Site
 from accelkit.core.kube import Json
 from accelkit.core.model import Device
 from accelkit.core.policy_check import options_of
@@ -76,6 +76,8 @@ class PluginSubject:
     claimed: Cut | None = None
     """A machine whose devices are cut as claims need them."""
     blocks: Blocks | None = None
+    many: int = MANY
+    """Units of a machine with many; fewer where reading so many takes longer than it may."""
     words: FrozenMap[Feature, Words] = attrs.field(default=FrozenMap(), converter=FrozenMap)
     """For a machine whose verbs are other ones."""
     by_place: bool = False

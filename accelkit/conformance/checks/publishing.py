@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from accelkit.conformance.checks.making import with_claims
-from accelkit.conformance.checks.slices import MANY, part_of
+from accelkit.conformance.checks.slices import part_of
 from accelkit.conformance.claims_bench import ClaimsBench
 from accelkit.conformance.model import Check, Feature, Inapplicable, Unanswered
 from accelkit.conformance.setups import Setup
@@ -84,7 +84,7 @@ def _drops(bench: ClaimsBench) -> bool:
 
 
 def never_mixed(bench: ClaimsBench) -> Iterator[str]:
-    bench.up(units=MANY)
+    bench.up(units=bench.many)
     old = {device.name: device.item for device in bench.devices()}
     since = bench.version()
     bench.restart(mark="b")

@@ -14,8 +14,6 @@ from accelkit.core.kube import NODES, Json
 
 TEXT_LIMIT = 64
 """Bytes of a string or a version in an attribute."""
-MANY = 130
-"""Devices: more than two slices have."""
 Counters = Mapping[tuple[str, str], Fraction]
 
 
@@ -32,17 +30,17 @@ def _refused(bench: ClaimsBench) -> Iterator[str]:
 
 
 def many(bench: ClaimsBench) -> Iterator[str]:
-    devices = bench.up(units=MANY)
-    if len(devices) < MANY:
-        yield f"of {MANY} devices {len(devices)} are published"
+    devices = bench.up(units=bench.many)
+    if len(devices) < bench.many:
+        yield f"of {bench.many} devices {len(devices)} are published"
     if Feature.BREAK in bench.features:
         bench.driver.break_device()
         if not bench.happens(
             lambda: any(d.get("taints") for _, d in bench.stage.devices()), 3 * SOON_S
         ):
-            yield f"one of {MANY} devices is broken, and none has a taint"
+            yield f"one of {len(devices)} devices is broken, and none has a taint"
         elif not bench.happens(bench.stage.published):
-            yield f"with a taint on one of {MANY} devices its pool is not complete"
+            yield f"with a taint on one of {len(devices)} devices its pool is not complete"
     yield from _refused(bench)
 
 
