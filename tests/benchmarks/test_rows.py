@@ -27,7 +27,7 @@ def test_ratio_is_that_of_the_figures_that_the_budget_is_about() -> None:
         what="call", values=HUNDRED, budget=99, judge=Judge.P99, beside=Beside("empty", [33.0])
     )
 
-    assert cells(row)[-4:] == ("p99 ≤ 99.00", "held", "empty 33.00", "3.0")
+    assert cells(row)[-4:] == ("p99 ≤ 99.00", "held", "empty 33.00", "3.00")
 
 
 def test_every_line_of_the_markdown_table_has_the_same_columns() -> None:
