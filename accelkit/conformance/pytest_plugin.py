@@ -27,9 +27,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from accelkit.conformance.runner import Options, Select
+    from accelkit.conformance.stage import Stages
     from accelkit.conformance.subjects import Subject
     from accelkit.core.vendor import Vendor
 
@@ -75,17 +76,31 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(FIXTURE, checks, ids=[check.id for check in checks], indirect=True)
 
 
+@pytest.fixture(scope="session")
+def accelkit_stages() -> Iterator[dict[object, Stages]]:
+    """By subject what runs for one check and may serve the next one."""
+    stages: dict[object, Stages] = {}
+    yield stages
+    for one in stages.values():
+        one.close()
+
+
 @pytest.fixture
-def accelkit_check(request: pytest.FixtureRequest) -> Callable[[], None]:
+def accelkit_check(
+    request: pytest.FixtureRequest, accelkit_stages: dict[object, Stages]
+) -> Callable[[], None]:
     """One check of the subject that the test is marked with; call it."""
     from accelkit.conformance.model import Verdict  # noqa: PLC0415 - see the module
     from accelkit.conformance.runner import DEFAULTS, run_check  # noqa: PLC0415 - see the module
+    from accelkit.conformance.stage import Stages  # noqa: PLC0415 - see the module
 
     mark = _mark(request.node)
     subject = _subject(mark.args[0])
+    stages = accelkit_stages.setdefault(id(mark.args[0]), Stages(subject))
 
     def check() -> None:
-        result = run_check(request.param, subject, mark.kwargs.get("options") or DEFAULTS)
+        options = mark.kwargs.get("options") or DEFAULTS
+        result = run_check(request.param, subject, options, stages)
         text = "\n".join((f"{result.id}: {result.claim}", *(f"  {f}" for f in result.findings)))
         if result.verdict is Verdict.NOT_APPLICABLE:
             pytest.skip(f"not applicable: {'; '.join(result.findings)}")

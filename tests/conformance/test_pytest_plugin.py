@@ -12,6 +12,25 @@ from accelkit.vendors.sim.vendor import Sim
 
 test_sim = conforms(Sim, select=Select(only=("I01", "I06", "D12")))
 """
+CLAIMS = """
+from accelkit.conformance import stage
+from accelkit.conformance.pytest_plugin import conforms
+from accelkit.conformance.runner import Select
+from accelkit.vendors.sim.vendor import Sim
+
+test_sim = conforms(Sim, select=Select(only=("DR04", "DR08", "SL07")))
+opened = []
+first = stage.Stage.open
+
+def noted(self):
+    opened.append(self)
+    first(self)
+
+stage.Stage.open = noted
+
+def test_that_all_of_them_shared_what_ran():
+    assert len(opened) == 1
+"""
 BAD = """
 import pytest
 from accelkit.conformance.subjects import PluginSubject
@@ -44,6 +63,12 @@ def test_each_check_is_a_test_and_what_does_not_apply_is_skipped(
     result.stdout.fnmatch_lines(
         ["*test_sim?D12? PASSED*", "*not applicable: nothing says how a machine with partitions*"]
     )
+
+
+def test_checks_of_claims_share_an_agent(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_acme=CLAIMS)
+
+    ran(pytester).assert_outcomes(passed=4)
 
 
 def test_what_must_hold_fails_with_its_findings_and_what_should_is_expected(
