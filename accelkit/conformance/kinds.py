@@ -27,7 +27,6 @@ from accelkit.core.places import can_be_set, mode_for
 from accelkit.core.policy import (
     API_VERSION,
     DraPolicy,
-    PartitioningHow,
     Sharing,
     Timeslice,
 )
@@ -123,15 +122,13 @@ def kinds(bench: PluginBench, *, count: int = 1) -> Iterator[Kind]:
         yield setting(bench, count=count)
 
 
-def plain(
-    bench: PluginBench, *, count: int = 1, how: PartitioningHow = PartitioningHow.DYNAMIC
-) -> Kind:
-    """Claims for a whole device as it is, where devices are cut like this.
+def plain(bench: PluginBench, *, count: int = 1) -> Kind:
+    """Claims for a whole device as it is.
 
     Raises:
         Unanswered: No machine has such a device.
     """
-    return known(bench, f"{PLAIN}, {how}", lambda: _plain(bench, count, how), count)
+    return known(bench, PLAIN, lambda: _plain(bench, count), count)
 
 
 def part(bench: PluginBench, *, count: int = 1) -> tuple[Kind, ...]:
@@ -161,9 +158,9 @@ def known(bench: PluginBench, what: str, find: Callable[[], T], count: int = 1) 
     return cast("T", found[key])
 
 
-def _plain(bench: PluginBench, count: int, how: PartitioningHow) -> Kind:
+def _plain(bench: PluginBench, count: int) -> Kind:
     for way in ways(bench.subject):
-        if offered := _whole(_view(bench, way, count, how)):
+        if offered := whole(_view(bench, way, count)):
             return _kind(PLAIN, way, [device.id for device in offered])
     raise Unanswered("no device is offered whole on any machine")
 
@@ -194,7 +191,7 @@ def _part(bench: PluginBench, count: int) -> tuple[Kind, ...]:
 
 def _setting(bench: PluginBench, count: int) -> Kind:
     for way in ways(bench.subject):
-        offered = _whole(_view(bench, way, count))
+        offered = whole(_view(bench, way, count))
         for body in _bodies(bench, offered) if offered else ():
             if _needed(bench, way, offered[0], body):
                 found = _kind(SETTING, way, [device.id for device in offered])
@@ -247,16 +244,9 @@ def _kind(what: str, way: Cut, devices: list[DeviceId]) -> Kind:
     return Kind(what=what, way=way, device=devices[0], root=devices[0], others=tuple(devices[1:]))
 
 
-def _view(
-    bench: PluginBench,
-    way: Cut,
-    count: int,
-    how: PartitioningHow = PartitioningHow.DYNAMIC,
-) -> View:
+def _view(bench: PluginBench, way: Cut, count: int) -> View:
     """What an agent sees of a fresh machine."""
-    node = Node(
-        machine=bench.machine(way, count=count), home=bench.memory(), make=bench.plugin, how=how
-    )
+    node = Node(machine=bench.machine(way, count=count), home=bench.memory(), make=bench.plugin)
 
     async def look(agent: Agent) -> View:
         return agent.view
@@ -264,7 +254,7 @@ def _view(
     return node.during(look)
 
 
-def _whole(view: View) -> list[Device]:
+def whole(view: View) -> list[Device]:
     """Whole devices that can be had as they are."""
     return [d for i, d in view.offered.items() if d.parent is None and d.usable and i in view.edits]
 

@@ -77,7 +77,7 @@ def of_others(bench: PluginBench) -> Iterator[str]:
     }
     alone = _answered(node, kind, [])
     for what, config in blocks.items():
-        found = node.during(lambda agent, config=config: _tried(agent, kind, config))  # type: ignore[misc]  # mypy#7464
+        found = node.during(partial(_tried, kind=kind, config=config))
         if found:
             yield from of_claim(kind, [f"{what}: {found}"])
         elif _answered(node, kind, config) != alone:

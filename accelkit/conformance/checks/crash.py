@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Iterator
+from functools import partial
 
 from accelkit.conformance.bench import PluginBench, Rig, told
 from accelkit.conformance.checks.life import (
@@ -13,6 +14,7 @@ from accelkit.conformance.checks.life import (
     prepared,
     release,
     released,
+    visit,
 )
 from accelkit.conformance.checks.making import in_process
 from accelkit.conformance.cuts import fresh, left_over, set_mode
@@ -32,17 +34,16 @@ SECONDS = 120
 def _ends(node: Node, kind: Kind, after: int, *, releasing: bool) -> str:
     """Let a process end right after one of its changes; which change that was."""
     process = Process(node.machine, ends_after=after)
-    do = released if releasing else prepared
+    do = came_and_went if releasing else prepared
     with contextlib.suppress(Crash):
         node.during(lambda agent: do(agent, kind.claim()), process=process)
     return process.effects[-1]
 
 
-def _effects(node: Node, kind: Kind, *, releasing: bool) -> list[str]:
-    """What a process that does not end changes."""
+def _effects(node: Node, kind: Kind) -> list[str]:
+    """What a process that does not end changes until a claim is prepared."""
     process = Process(node.machine)
-    do = released if releasing else prepared
-    node.during(lambda agent: do(agent, kind.claim()), process=process)
+    node.during(lambda agent: prepared(agent, kind.claim()), process=process)
     return process.effects
 
 
@@ -50,7 +51,7 @@ def while_preparing(bench: PluginBench) -> Iterator[str]:
     for kind in kinds(bench):
         node = node_of(bench, kind)
         first, begin = node.record, node.seen()
-        effects = _effects(node, kind, releasing=False)
+        effects = _effects(node, kind)
         answer = prepare(node, kind.claim())
         release(node, kind.claim())
         rest = node.seen()
@@ -92,13 +93,14 @@ def while_releasing(bench: PluginBench) -> Iterator[str]:
     for kind in kinds(bench):
         node = node_of(bench, kind, settled=True)
         before = node.seen()
-        prepare(node, kind.claim())
-        effects = _effects(node, kind, releasing=True)
-        for number in range(1, len(effects) + 1):
-            prepare(node, kind.claim())
+        first = len(_effects(node, kind))
+        release(node, kind.claim())
+        process = Process(node.machine)
+        visit(node, kind.claim(), process)
+        for number in range(first + 1, len(process.effects) + 1):
             at = f"ended when {_ends(node, kind, number, releasing=True)}"
             try:
-                node.during(_left_alone if number % 2 else lambda agent: _asked(agent, kind))  # noqa: B023 - called at once
+                node.during(_left_alone if number % 2 else partial(_asked, kind=kind))
             except Unanswered as error:
                 yield from of_claim(kind, [f"{at}: {error}"])
                 return
@@ -186,7 +188,7 @@ def same_name(bench: PluginBench) -> Iterator[str]:
         node = node_of(bench, kind, settled=True)
         before = node.seen()
         prepare(node, kind.claim("1", name="claim"))
-        node.during(lambda agent, kind=kind: _replaced(agent, kind))  # type: ignore[misc]  # mypy#7464
+        node.during(partial(_replaced, kind=kind))
         release(node, kind.claim("2", name="claim"))
         yield from of_claim(kind, left_over(before, node.seen()))
 
@@ -221,11 +223,9 @@ def two_instances(bench: PluginBench) -> Iterator[str]:
     for kind in kinds(bench):
         node = node_of(bench, kind, settled=True)
         before = node.seen()
-        alone = _done(_effects(node, kind, releasing=False))
+        alone = _done(_effects(node, kind))
         release(node, kind.claim())
-        found = node.during(
-            lambda agent, node=node, kind=kind, alone=alone: _both(node, agent, kind, alone)  # type: ignore[misc]  # mypy#7464
-        )
+        found = node.during(partial(_both, node=node, kind=kind, alone=alone))
         yield from of_claim(kind, found)
         yield from of_claim(kind, left_over(before, node.seen()))
 
@@ -235,7 +235,7 @@ def _done(effects: list[str]) -> list[str]:
     return [e for e in effects if not e.endswith((" is written", " is removed"))]
 
 
-async def _both(node: Node, agent: Agent, kind: Kind, alone: list[str]) -> list[str]:
+async def _both(agent: Agent, node: Node, kind: Kind, alone: list[str]) -> list[str]:
     """What is wrong when two agents are asked at once for a claim, and one to give it back."""
     async with node.agent() as beside:
         agents = (agent, beside)

@@ -3,9 +3,10 @@
 import asyncio
 import time
 from collections.abc import Iterator
+from functools import partial
 
 from accelkit.conformance.bench import PluginBench, aside, told
-from accelkit.conformance.checks.life import came_and_went, of_claim, prepared, release, released
+from accelkit.conformance.checks.life import of_claim, prepared, release, released, visit
 from accelkit.conformance.checks.making import in_process
 from accelkit.conformance.cuts import left_over
 from accelkit.conformance.faulty import Holding, Numbered, Refusing, Steps
@@ -44,8 +45,7 @@ def nothing_left(bench: PluginBench) -> Iterator[str]:
     for kind in kinds(bench):
         steps = _steps(bench, kind)
         node = node_of(bench, kind, settled=True)
-        last = steps.count - 1
-        for number in sorted({*steps.changing, 0, last // 2, last}):
+        for number in sorted({*(steps.changing or (0,)), steps.count - 1}):
             yield from of_claim(kind, _failed(node, kind, number))
 
 
@@ -58,7 +58,7 @@ def _failed(node: Node, kind: Kind, number: int) -> Iterator[str]:
     if isinstance(outcome, Prepared):
         release(node, kind.claim())
     yield from told(what, left_over(before, node.seen()))
-    node.during(lambda agent: came_and_went(agent, kind.claim()))
+    visit(node, kind.claim())
     yield from told(f"{what}, and works the next time", left_over(before, node.seen()))
 
 
@@ -78,7 +78,7 @@ def closed_meanwhile(bench: PluginBench) -> Iterator[str]:
         bench.later(hold.go_on.set)
         before = node.seen()
         found = node.during(
-            lambda agent, kind=kind, hold=hold: _closed(bench, agent, kind, hold),  # type: ignore[misc]  # mypy#7464
+            partial(_closed, bench=bench, kind=kind, hold=hold),
             door=hold.door,
         )
         yield from of_claim(kind, found)
@@ -86,7 +86,7 @@ def closed_meanwhile(bench: PluginBench) -> Iterator[str]:
         yield from of_claim(kind, left_over(before, node.seen()))
 
 
-async def _closed(bench: PluginBench, agent: Agent, kind: Kind, hold: Holding) -> list[str]:
+async def _closed(agent: Agent, bench: PluginBench, kind: Kind, hold: Holding) -> list[str]:
     """What is wrong when the plugin is closed while it prepares a claim."""
     running = asyncio.create_task(_outcome(agent, kind, hold))
     await until(lambda: hold.entered.is_set() or running.done(), bench.patience(SOON_S))
@@ -115,7 +115,7 @@ def given_up(bench: PluginBench) -> Iterator[str]:
             before = node.seen()
             story = _cancelled if cancel else _overrun
             found = node.during(
-                lambda agent, kind=kind, hold=hold, story=story: story(bench, agent, kind, hold),  # type: ignore[misc]  # mypy#7464
+                partial(story, bench=bench, kind=kind, hold=hold),
                 door=hold.door,
             )
             yield from of_claim(kind, found)
@@ -123,7 +123,7 @@ def given_up(bench: PluginBench) -> Iterator[str]:
             yield from of_claim(kind, told(how, left_over(before, node.seen())))
 
 
-async def _overrun(bench: PluginBench, agent: Agent, kind: Kind, hold: Holding) -> list[str]:
+async def _overrun(agent: Agent, bench: PluginBench, kind: Kind, hold: Holding) -> list[str]:
     """What is wrong when a call of the plugin comes back long after its deadline."""
     agent.source.lanes.scale = HURRY
     outcome = await _outcome(agent, kind, hold)
@@ -145,7 +145,7 @@ async def _overrun(bench: PluginBench, agent: Agent, kind: Kind, hold: Holding) 
     return wrong
 
 
-async def _cancelled(bench: PluginBench, agent: Agent, kind: Kind, hold: Holding) -> list[str]:
+async def _cancelled(agent: Agent, bench: PluginBench, kind: Kind, hold: Holding) -> list[str]:
     """What is wrong when who asked does not wait for the answer, and gives the claim back."""
     asking = asyncio.create_task(_outcome(agent, kind, hold))
     await until(lambda: hold.entered.is_set() or asking.done(), bench.patience(SOON_S))

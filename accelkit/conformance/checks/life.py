@@ -1,6 +1,7 @@
 """L: what a claim leaves behind, and what it does to others. Not here: ends in the midst of it."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from accelkit.conformance.bench import PluginBench, told
 from accelkit.conformance.checks.making import in_process
@@ -52,6 +53,11 @@ async def came_and_went(agent: Agent, claim: Allocation) -> None:
     """
     await prepared(agent, claim)
     await released(agent, claim)
+
+
+def visit(node: Node, claim: Allocation, process: Process | None = None) -> None:
+    """Prepare a claim and give it back, in one process."""
+    node.during(partial(came_and_went, claim=claim), process=process)
 
 
 def prepare(node: Node, claim: Allocation) -> Prepared:
@@ -115,8 +121,8 @@ def released_often(bench: PluginBench) -> Iterator[str]:
     for kind in kinds(bench):
         node = node_of(bench, kind, settled=True)
         before = node.seen()
-        entry = node.during(lambda agent, kind=kind: _given_back(agent, kind))  # type: ignore[misc]  # mypy#7464
-        node.during(lambda agent, entry=entry: _undone(agent, entry))  # type: ignore[misc]  # mypy#7464
+        entry = node.during(partial(_given_back, kind=kind))
+        node.during(partial(_undone, entry=entry))
         yield from of_claim(kind, left_over(before, node.seen()))
 
 
@@ -147,7 +153,7 @@ def as_before(bench: PluginBench) -> Iterator[str]:
     for kind in kinds(bench):
         node = node_of(bench, kind, settled=True)
         before = node.seen()
-        node.during(lambda agent, kind=kind: came_and_went(agent, kind.claim()))  # type: ignore[misc]  # mypy#7464
+        visit(node, kind.claim())
         yield from of_claim(kind, left_over(before, node.seen()))
 
 
@@ -207,7 +213,7 @@ def neighbours(bench: PluginBench) -> Iterator[str]:
         node.cdi.joinpath(FOREIGN).write_text("{}", encoding="utf-8")
         before = node.seen()
         theirs = kind.claim("2", kind.others[0])
-        node.during(lambda agent, theirs=theirs: came_and_went(agent, theirs))  # type: ignore[misc]  # mypy#7464
+        visit(node, theirs)
         yield from told(
             f"a claim for {kind.others[0]} came and went beside one for {kind.device}",
             left_over(before, node.seen()),

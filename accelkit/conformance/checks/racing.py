@@ -10,7 +10,7 @@ from accelkit.conformance.checks.making import in_process
 from accelkit.conformance.cuts import Bed, beds, left_over, tried, words
 from accelkit.conformance.faulty import Holding
 from accelkit.conformance.keeping import Agent, Node, until
-from accelkit.conformance.kinds import Kind, kinds, node_of, plain
+from accelkit.conformance.kinds import Kind, kinds, node_of, plain, whole
 from accelkit.conformance.model import Check, Feature
 from accelkit.core.allocation import Prepared
 from accelkit.core.errors import AccelkitError, AlreadyAllocated, PlaceOccupied
@@ -29,13 +29,13 @@ SOON_S = 4.0
 def many(bench: PluginBench) -> Iterator[str]:
     if bench.subject.vendor.parallel > 1:
         yield from _beside(bench, plain(bench, count=2))
-    kind = plain(bench, count=MANY, how=PartitioningHow.NONE)
+    kind = plain(bench)
     node = node_of(bench, kind, count=MANY)
     node.how = PartitioningHow.NONE
     before = node.seen()
-    devices = (kind.device, *kind.others)
 
-    async def story(agent: Agent) -> dict[str, bytes]:
+    async def story(agent: Agent) -> list[str]:
+        devices = [device.id for device in whole(agent.view)]
         claims = [kind.claim(str(n), device) for n, device in enumerate(devices)]
         await asyncio.gather(*(prepared(agent, claim) for claim in claims))
         together = _files(node)
@@ -44,11 +44,11 @@ def many(bench: PluginBench) -> Iterator[str]:
             await prepared(agent, claim)
         alone = _files(node)
         await asyncio.gather(*(released(agent, claim) for claim in claims))
-        return {name: content for name, content in together.items() if alone[name] != content}
+        return [name for name, content in together.items() if alone[name] != content]
 
     for name in node.during(story):
-        yield f"{name} is another one when {len(devices)} claims are prepared at once"
-    yield from told(f"{len(devices)} claims at once", left_over(before, node.seen()))
+        yield f"{name} is another one when {MANY} claims are prepared at once"
+    yield from told(f"{MANY} claims at once", left_over(before, node.seen()))
 
 
 def _beside(bench: PluginBench, kind: Kind) -> Iterator[str]:

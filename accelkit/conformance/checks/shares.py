@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -37,9 +38,9 @@ def amounts(bench: PluginBench) -> Iterator[str]:
     for sharing in DIVIDED:
         node = node_of(bench, kind, sharing=sharing)
         before = node.seen()
-        for enforce in sorted(node.during(lambda agent, kind=kind: _can(agent, kind))):  # type: ignore[misc]  # mypy#7464
+        for enforce in sorted(node.during(partial(_can, kind=kind))):
             node.sharing = attrs.evolve(sharing, enforce=enforce)
-            yield from node.during(lambda agent, kind=kind: _asked(agent, kind))  # type: ignore[misc]  # mypy#7464
+            yield from node.during(partial(_asked, kind=kind))
             yield from told(f"shares of {kind.device}", left_over(before, node.seen()))
 
 
