@@ -11,6 +11,7 @@ from accelkit.core.evidence import names_of
 from accelkit.core.model import Device, DeviceId, Placement
 from accelkit.core.reading import grant_edits
 from accelkit.core.values import Scope
+from accelkit.core.vendor import SupportsPreparation
 from accelkit.core.view import View
 
 log = logging.getLogger(__name__)
@@ -37,7 +38,10 @@ class Works:
         )
 
     async def needs(self, vendor: str, grant: Grant) -> tuple[Setting, ...]:
-        return await self._source(vendor).work(
+        source = self._source(vendor)
+        if not isinstance(source.vendor, SupportsPreparation):
+            return ()  # known without a turn in its lane
+        return await source.work(
             "needs",
             lambda plugin, host: working.needed_settings(plugin, host, grant),
             roots_of(grant),

@@ -25,7 +25,7 @@ from accelkit.core.policy import Sharing, Timeslice
 from accelkit.core.values import Scope
 from accelkit.core.vendor import NoClaimConfig
 from accelkit.core.view import View
-from tests.agent.toys import PATIENCE_S, Cutting, cut_host, device, until
+from tests.agent.toys import PATIENCE_S, Cutting, Toy, cut_host, device, until
 
 HALF = Placement(profile="half", start=0, size=1)
 OTHER = Placement(profile="half", start=1, size=1)
@@ -54,6 +54,18 @@ class Bench:
             granted=(Granted(device=self.whole),),
             sharing=Sharing(timeslice=timeslice),
         )
+
+
+async def test_vendor_that_sets_nothing_is_not_asked_what_it_needs(tmp_path: Path) -> None:
+    calls: list[str] = []
+    clock, host, toy = RealClock(), cut_host(tmp_path), Toy()
+    source = Source(toy, host, 1.0, clock, lambda call, _outcome, _s: calls.append(call))
+    works = Works({"toy": source}, View)
+    grant = Grant(owner="claim", granted=(Granted(device=toy.device("a", kind="toy")),))
+
+    assert await works.needs("toy", grant) == ()
+    assert (await works.edits("toy", grant)).each.keys() == {device("toy", "a")}
+    assert calls == ["edits"]
 
 
 async def test_partition_is_made_found_and_unmade(tmp_path: Path) -> None:
