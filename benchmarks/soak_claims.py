@@ -19,7 +19,16 @@ from benchmarks.soak_nodes import nodes
 from benchmarks.usage import Usage, growth, usage
 from tests.node.agents import Agents
 from tests.node.claims import device_class, published
-from tests.node.disturbed import PROGRAMS, RUN, SHARED, SHARES, Disturbed, machine, make_templates
+from tests.node.disturbed import (
+    EFFECTS,
+    PROGRAMS,
+    RUN,
+    SHARED,
+    SHARES,
+    Disturbed,
+    machine,
+    make_templates,
+)
 from tests.node.observer import Observer
 from tests.node.processes import NodeError
 from tests.node.traffic import Traffic
@@ -28,9 +37,9 @@ AT_ONCE = 8
 LAST = 0.25
 """Part of the time in which agents live on."""
 KILLS_BETWEEN_RESTS = 20
-MOST_EFFECTS = 30
-"""An agent ends before one of its first effects for claims."""
-FUSE_S = 15.0
+MOST_BEFORE = 3
+"""Effects of a kind after which an agent ends before the next one, at most."""
+FUSE_S = 10.0
 """So long it may take to come to it; then it is killed."""
 CALM_S = 4.0
 """At most between two kills."""
@@ -127,7 +136,7 @@ class Claims:
         node = self._node
         node.agent.end(signal.SIGKILL)
         self._counts["killed agent at any time"] += 1
-        agent = node.start("", self._rng.randrange(MOST_EFFECTS))
+        agent = node.start(self._rng.choice(EFFECTS), self._rng.randint(0, MOST_BEFORE))
         until = time.monotonic() + FUSE_S
         while agent.runs and time.monotonic() < until:
             node.step()

@@ -6,7 +6,7 @@ Not here: what ends when.
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from tests.node.agents import Agents, NodeAgent
@@ -15,15 +15,17 @@ from tests.node.cluster import Cluster
 from tests.node.objects import Document
 from tests.node.observer import Observer
 from tests.node.processes import NodeError
+from tests.node.releases import has
 from tests.node.simulated import Gpus
 from tests.node.traffic import Traffic, lost_claims
 
 COUNT = 3
+CUTS = has("DRAPartitionableDevices")
 SHARED = 2
 """Minor number of the GPU that pods share."""
-SHARES = 3
+SHARES = 3 if has("DRAConsumableCapacity") else 1
 SHARING: Document = {
-    "shares": SHARES,
+    "shares": 3,
     "divide": "equal",
     "enforce": "library",
     "claimsMayAsk": ["timeslice"],
@@ -31,6 +33,23 @@ SHARING: Document = {
 RUN = "run"
 PROGRAMS = ("kubelet", "containerd", "kube-apiserver", "etcd")
 """What may end beside agents."""
+EFFECTS = (
+    "write entry",
+    "rename entry",
+    "nvmlDeviceSetMigMode",
+    "nvmlDeviceCreateGpuInstance",
+    "nvmlGpuInstanceCreateComputeInstance",
+    "run nvidia-smi",
+    "make scratch",
+    "write cdi",
+    "rename cdi",
+    "remove cdi",
+    "nvmlComputeInstanceDestroy",
+    "nvmlGpuInstanceDestroy",
+    "remove scratch",
+    "remove entry",
+)
+"""How the names begin of all that an agent does for claims here."""
 PATIENCE_S = 60.0
 
 
@@ -49,12 +68,14 @@ def make_templates(cluster: Cluster) -> Sequence[str]:
         )
 
     small, large = of("all", "1g.10gb"), of("all", "3g.40gb")
-    requests: Mapping[str, Sequence[Document]] = {
+    requests: dict[str, Sequence[Document]] = {
         "whole": [request(where=of("all", "whole"))],
         "small": [request(where=small)],
         "large": [request(where=large), request("more", where=small)],
         "share": [request(where=of("shared", "whole"))],
     }
+    if not CUTS:
+        del requests["small"], requests["large"]
     long = config(claim_config(sharing={"timeslice": "long"}))
     for name, several in requests.items():
         configs = [long] if name == "share" else []

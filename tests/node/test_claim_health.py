@@ -22,6 +22,7 @@ from tests.node.cluster import Cluster
 from tests.node.containers import container, gpu_nodes, life, why_unscheduled
 from tests.node.measured import Measured
 from tests.node.objects import Document
+from tests.node.releases import needs
 from tests.node.serving import forget, run, serving, slices, taints
 from tests.node.simulated import Gpus
 
@@ -77,6 +78,7 @@ def counters(cluster: Cluster, device: str) -> object:
     return None
 
 
+@needs("DRADeviceTaints", "messages of devices' health in the status of pods")
 def test_gpu_that_fails_stays_where_it_is_and_is_given_to_nobody_else(
     cluster: Cluster, machine: Gpus, measured: Measured
 ) -> None:
@@ -112,6 +114,7 @@ def test_gpu_that_fails_stays_where_it_is_and_is_given_to_nobody_else(
     assert taints(cluster) == {}
 
 
+@needs("DRADeviceTaints")
 def test_pod_is_moved_off_a_gpu_where_the_policy_says_so(
     cluster: Cluster, machine: Gpus, measured: Measured
 ) -> None:
@@ -151,6 +154,7 @@ def running(cluster: Cluster, but: str) -> str:
     return ""
 
 
+@needs("messages of devices' health in the status of pods")
 @pytest.mark.parametrize("name", FURTHER)
 def test_status_of_a_pod_takes_a_reason_that_is_cut_between_characters(
     cluster: Cluster, machine: Gpus, name: str

@@ -10,8 +10,11 @@ from tests.node.cluster import Cluster
 from tests.node.commands import accelkit
 from tests.node.containers import MORTAL, sight, why_unscheduled
 from tests.node.objects import pod
+from tests.node.releases import needs
 from tests.node.serving import forget, run, serving
 from tests.node.simulated import VISIBLE, Gpus
+
+pytestmark = needs("DRAExtendedResource")
 
 GPU, PART = "nvidia.com/gpu", "nvidia.com/mig-1g.10gb"
 OFFERS = (

@@ -21,9 +21,11 @@ from tests.node.claims import (
 from tests.node.cluster import Cluster
 from tests.node.containers import Sight, sight, why_unscheduled
 from tests.node.measured import Measured
+from tests.node.releases import needs
 from tests.node.serving import forget, run, serving, taints
 from tests.node.simulated import Gpus
 
+pytestmark = needs("DRAPartitionableDevices")
 COUNT = 2
 DYNAMIC = [{"select": {"vendor": "nvidia"}, "how": "dynamic"}]
 

@@ -12,9 +12,11 @@ from tests.node.commands import accelkit
 from tests.node.containers import MORTAL, crash, gpu_nodes, life, run_pod, wait_allocatable
 from tests.node.measured import Measured
 from tests.node.objects import pod
+from tests.node.releases import needs
 from tests.node.serving import forget, run, taints
 from tests.node.simulated import Gpus
 
+pytestmark = needs("DRAExtendedResource")
 NAME = "moving.test/gpu"
 COUNT = 4
 BY_KUBELET = offer(name="kept", resource=NAME)

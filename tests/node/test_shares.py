@@ -19,9 +19,11 @@ from tests.node.claims import (
 from tests.node.cluster import Cluster
 from tests.node.containers import sight, why_unscheduled
 from tests.node.objects import Document, quantity
+from tests.node.releases import needs
 from tests.node.serving import forget, run, serving
 from tests.node.simulated import Gpus
 
+pytestmark = needs("DRAConsumableCapacity")
 ASKED, EQUAL, FREE = "asked", "equal", "free"
 HAMI_CORE = "/usr/local/vgpu"
 MEMORY, CORES = "CUDA_DEVICE_MEMORY_LIMIT_0", "CUDA_DEVICE_SM_LIMIT_0"

@@ -12,6 +12,7 @@ from tests.node.cluster import Cluster
 from tests.node.containers import gpu_nodes
 from tests.node.measured import Measured
 from tests.node.objects import Document
+from tests.node.releases import needs
 from tests.node.simulated import GPUS, Gpus
 
 SLICES = "/apis/resource.k8s.io/v1/resourceslices"
@@ -87,6 +88,7 @@ def test_next_agent_finds_slices_as_they_should_be_and_writes_nothing(
     assert versions(cluster) == before
 
 
+@needs("DRADeviceTaints")
 @pytest.mark.usefixtures("driver")
 def test_bad_device_stays_in_its_slice_and_is_tainted(
     cluster: Cluster, gpus: Gpus, measured: Measured
@@ -115,6 +117,7 @@ def test_slice_that_somebody_removed_comes_back(cluster: Cluster, gpus: Gpus) ->
     )
 
 
+@needs("DRAConsumableCapacity")
 def test_device_is_shared_as_often_as_its_offer_says(
     cluster: Cluster, agents: Agents, gpus: Gpus
 ) -> None:

@@ -74,7 +74,8 @@ class Traffic:
     def _make(self) -> None:
         template = self.rng.choice(self.templates)
         name = f"{template}-{self.made}"
-        pod = from_template(claiming(name, template))
+        # what the end of a runtime keeps from starting is started again
+        pod = from_template(claiming(name, template, restart="Always"))
         pod["spec"]["automountServiceAccountToken"] = False
         self.made += 1
         self._born[name] = time.monotonic()
