@@ -1,5 +1,7 @@
 """A simulated kubelet listens to the health of devices as real ones were seen to."""
 
+import functools
+
 import grpc
 import pytest
 
@@ -12,6 +14,11 @@ from tests.conformance.sims.dra.world import World
 
 ALPHA = ("v1.DRAPlugin", "v1alpha1.DRAResourceHealth")
 NEITHER = ("v1.DRAPlugin",)
+
+
+def heard_of(here: World, driver: Driver) -> bool:
+    """Whether that process has told of a device."""
+    return any(e.devices for e in here.sim.seen(HealthHeard, endpoint=str(driver.path)))
 
 
 async def running(here: World, *versions: str) -> tuple[Driver, str]:
@@ -73,8 +80,7 @@ async def test_end_of_one_stream_forgets_what_others_told_until_they_tell_it_aga
     new = await here.registered()
     for one in (old, new):
         one.tell(healthy())
-    heard = len(here.sim.seen(HealthHeard))
-    await here.until(lambda: len(here.sim.seen(HealthHeard)) >= heard)
+        await here.until(functools.partial(heard_of, here, one))
     await old.close()
     await here.until(lambda: here.sim.seen(HealthEnded))
     forgotten = here.sim.dra.device_health("p")
