@@ -1,0 +1,8 @@
+"""AMD GPUs: Instinct and Radeon."""
+
+from accelkit import Vendor, hookimpl
+
+
+@hookimpl
+def accelkit_vendors() -> list[type[Vendor]]:
+    return []

@@ -1,0 +1,8 @@
+"""Google TPUs."""
+
+from accelkit import Vendor, hookimpl
+
+
+@hookimpl
+def accelkit_vendors() -> list[type[Vendor]]:
+    return []
