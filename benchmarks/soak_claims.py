@@ -164,10 +164,5 @@ class Claims:
         traffic.settle(180)
         self._node.go_on(0)
         traffic.end(180)
-        self._node.cluster.wait_for("all undone", self._undone, 30)
+        self._node.wait_undone()
         self._counts["rests"] += 1
-
-    def _undone(self) -> bool:
-        if left := list(self._node.left()):
-            raise NodeError(f"left: {left}")
-        return True

@@ -103,7 +103,7 @@ class Agent:
             parts.clock,
             self._holders,
         )
-        self._reach = Reach(parts.connect, self._metrics)
+        self._reach = Reach(parts.connect, self._metrics, self._problems)
         self._leading, self._closing, self._holdings = Switch(), Switch(), Bell()
         self._duties = Duties(self._around(directory))
         self._shared = self._port_parts()

@@ -1,8 +1,11 @@
 """The way to the API server, opened when it is first used. Not here: what is asked there."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+
+from types import MappingProxyType
 
 from accelkit.agent.metrics import Metrics
+from accelkit.agent.problems import AGENT, Problems
 from accelkit.core.kube import KubePort
 from accelkit.core.offers import KUBELET
 from accelkit.core.policy import EventsEnabled, Policy
@@ -13,6 +16,14 @@ Connect = Callable[[Count], KubePort | None]
 """Opens the way; None: the policy wants none."""
 
 NO_ANSWER = "error"
+AWAY, REFUSES = "api-away", "api-refuses"
+REMEDIES: Mapping[str, str] = MappingProxyType(
+    {
+        "401": "give the agent a token, or a kubeconfig, that the API server knows",
+        "403": "grant it in the agent's ClusterRole",
+    }
+)
+"""What to do, by the code of a request that was refused."""
 
 
 class Reach:
@@ -20,11 +31,13 @@ class Reach:
 
     Args:
         connect: None: there is no API server, whatever the policy says.
+        problems: Has it while the API server is away, and what it refuses.
     """
 
-    def __init__(self, connect: Connect | None, metrics: Metrics) -> None:
+    def __init__(self, connect: Connect | None, metrics: Metrics, problems: Problems) -> None:
         self._connect = connect
         self._metrics = metrics
+        self._problems = problems
         self._opened = False
         self._kube: KubePort | None = None
         self.away = False
@@ -59,4 +72,19 @@ class Reach:
 
     def _count(self, verb: str, resource: str, code: str) -> None:
         self.away = code == NO_ANSWER
+        if self.away:
+            reason = f"the API server gave no answer to {verb} {resource}"
+            remedy = "see that it runs and that this node reaches it; what it has is kept meanwhile"
+            self._problems.note(AGENT, AWAY, "", reason, remedy)
+        else:
+            self._problems.solve(AGENT, AWAY, "")
+            self._note_refusal(verb, resource, code)
         self._metrics.count("accelkit_api_requests_total", (verb, resource, code))
+
+    def _note_refusal(self, verb: str, resource: str, code: str) -> None:
+        what = f"{verb} {resource}"
+        if code in REMEDIES:
+            reason = f"the API server refuses the agent to {what}: {code}"
+            self._problems.note(AGENT, REFUSES, what, reason, REMEDIES[code])
+        else:
+            self._problems.solve(AGENT, REFUSES, what)

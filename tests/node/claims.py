@@ -158,10 +158,8 @@ def published(cluster: Cluster, driver: str = DRIVER) -> set[str]:
 
 def said(cluster: Cluster, name: str, reason: str) -> str:
     """What the last event with *reason* about a pod or claim says; empty: there is none."""
-    listed = cluster.kubectl(
-        "get", "events", f"--field-selector=involvedObject.name={name},reason={reason}", "-o=json"
-    )
-    items = json.loads(listed)["items"]
+    which = f"involvedObject.name={name},reason={reason}"
+    items = cluster.api(f"/api/v1/namespaces/default/events?fieldSelector={which}")["items"]
     message: str = items[-1]["message"] if items else ""
     return message
 

@@ -1,21 +1,17 @@
 """What a test can do with a node that is up."""
 
-import json
 import os
 import signal
-import ssl
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from typing import TypeVar
 
 from tests.node import processes
-from tests.node.control_plane import trust
+from tests.node.api import APPLY, MERGE, Api, path_of
 from tests.node.golang import PROJECT
 from tests.node.isolation import kill_pods
 from tests.node.lifecycle import Note, prepare_folder, take_down
@@ -42,6 +38,7 @@ class Cluster:
         self.note = Note.read(root)
         self.programs = Path(self.note.programs)
         self.processes = Processes(root)
+        self._api = Api(root, self.note.port)
 
     @classmethod
     def up(
@@ -83,6 +80,7 @@ class Cluster:
 
     def down(self, *, remove: bool = False) -> None:
         """End the node and what it made outside its folder; with *remove*, the folder, too."""
+        self._api.close()
         take_down(self.root)
         if remove:
             rmtree(self.root)
@@ -109,7 +107,7 @@ class Cluster:
         Raises:
             NodeError: The answer is not 200.
         """
-        return self._ask("GET", path)
+        return self._api.ask("GET", path)
 
     def create(self, path: str, manifest: Document) -> Document:
         """Make an object in a collection: ``/api/v1/namespaces/default/pods``.
@@ -119,7 +117,7 @@ class Cluster:
         Raises:
             NodeError: The API server refuses.
         """
-        return self._ask("POST", path, manifest)
+        return self._api.ask("POST", path, manifest)
 
     def delete(self, path: str) -> None:
         """Delete an object, as gently as it says, without waiting for its end.
@@ -127,7 +125,7 @@ class Cluster:
         Raises:
             NodeError: There is none, or the API server refuses.
         """
-        self._ask("DELETE", path)
+        self._api.ask("DELETE", path)
 
     def label(self, path: str, **labels: str) -> None:
         """Give an object these labels.
@@ -135,35 +133,16 @@ class Cluster:
         Raises:
             NodeError: There is none, or the API server refuses.
         """
-        self._ask("PATCH", path, {"metadata": {"labels": labels}}, "application/merge-patch+json")
-
-    def _ask(
-        self,
-        method: str,
-        path: str,
-        body: Document | None = None,
-        content: str = "application/json",
-    ) -> Document:
-        request = urllib.request.Request(
-            f"https://127.0.0.1:{self.note.port}{path}",
-            method=method,
-            data=None if body is None else json.dumps(body).encode(),
-            headers={"Content-Type": content},
-        )
-        try:
-            with urllib.request.urlopen(request, context=self._trust, timeout=10) as answer:
-                document: Document = json.load(answer)
-        except urllib.error.HTTPError as error:
-            with error:
-                raise NodeError(f"{path}: {error.code}: {error.read().decode()}") from error
-        return document
-
-    @cached_property
-    def _trust(self) -> ssl.SSLContext:
-        return trust(self.root)
+        self._api.ask("PATCH", path, {"metadata": {"labels": labels}}, MERGE)
 
     def apply(self, manifest: Document) -> None:
-        self.kubectl("apply", "-f", "-", stdin=json.dumps(manifest))
+        """Make an object, or let it be as it is said here.
+
+        Raises:
+            NodeError: The API server refuses.
+        """
+        path = f"{path_of(manifest)}?fieldManager=tests&force=true&fieldValidation=Strict"
+        self._api.ask("PATCH", path, manifest, APPLY)
 
     def node(self) -> NodeStatus:
         return NodeStatus.of(self.api(f"/api/v1/nodes/{self.name}"))
@@ -196,8 +175,25 @@ class Cluster:
         return self.kubectl("exec", pod, "--", *argv)
 
     def remove_pods(self) -> None:
-        """Delete all pods of the default namespace and wait until the kubelet has let them go."""
-        self.kubectl("delete", "pods", "--all", "--grace-period=1", "--wait", patience=120)
+        """Delete all pods of the default namespace and wait until the kubelet has let them go.
+
+        What events tell of them goes, too: the next one may have the same name.
+        """
+        self.clear("/api/v1/namespaces/default/pods")
+        self.delete("/api/v1/namespaces/default/events")
+
+    def clear(self, *collections: str) -> None:
+        """Delete everything in these collections, one after the other, and wait until it is gone.
+
+        Raises:
+            NodeError: Something stays.
+        """
+        for path in collections:
+            self._api.ask("DELETE", f"{path}?gracePeriodSeconds=1")
+            self.wait_for(f"{path} empty", partial(self._empty, path), 120)
+
+    def _empty(self, collection: str) -> bool:
+        return not self.api(collection)["items"]
 
     # what runs on the node
 

@@ -70,6 +70,14 @@ def second_node(whole_run_cluster: Cluster) -> Iterator[Cluster]:
         first.kubectl("delete", "node", made.name)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _no_descriptions_of_other_modules(whole_run_cluster: Cluster) -> Iterator[None]:
+    """What agents write for the kubelet's device plugins stays when they end."""
+    yield
+    for path in whole_run_cluster.cdi.iterdir():
+        path.unlink()
+
+
 @pytest.fixture
 def cluster(whole_run_cluster: Cluster) -> Iterator[Cluster]:
     """The node, with no pod on it; whatever the test stops or leaves is put right after it."""

@@ -51,6 +51,7 @@ EFFECTS = (
 )
 """How the names begin of all that an agent does for claims here."""
 PATIENCE_S = 60.0
+UNDONE_S = 180.0
 
 
 def machine(cluster: Cluster) -> Gpus:
@@ -173,8 +174,23 @@ class Disturbed:
         while older.runs:
             self.step()
 
-    def left(self) -> Iterator[str]:
-        """What is left on the node of claims that are gone."""
+    def wait_undone(self) -> None:
+        """Wait until nothing is left on the node of claims that are gone.
+
+        A kubelet that was killed looks for them once a minute.
+
+        Raises:
+            NodeError: Something stays; it names it.
+        """
+
+        def undone() -> bool:
+            if left := list(self._left()):
+                raise NodeError(f"left: {left}")
+            return True
+
+        self.cluster.wait_for("all undone", undone, UNDONE_S)
+
+    def _left(self) -> Iterator[str]:
         for minor in range(COUNT):
             for part in self._gpus.parts(minor):
                 yield f"GPU {minor} has a partition {part}"

@@ -14,6 +14,10 @@ from tests.node.objects import Document
 from tests.node.processes import NodeError
 from tests.node.simulated import Gpus
 
+CLASSES, SLICES = (
+    f"/apis/resource.k8s.io/v1/{kind}" for kind in ("deviceclasses", "resourceslices")
+)
+
 
 @contextmanager
 def serving(
@@ -63,7 +67,7 @@ def serving_from(
     finally:
         forget(cluster)
         agents.end()
-        cluster.kubectl("delete", "resourceslices,deviceclasses", "--all", "--wait=false")
+        cluster.clear(CLASSES, SLICES)
 
 
 def wait_listed(cluster: Cluster, driver: str, count: int) -> None:
@@ -91,11 +95,8 @@ def run(cluster: Cluster, *pods: Document) -> None:
 def forget(cluster: Cluster, *namespaces: str) -> None:
     """End all pods and claims, and wait until nothing of them is prepared any more."""
     for name in ("default", *namespaces):
-        there = f"--namespace={name}"
-        cluster.kubectl(
-            "delete", "pods", "--all", "--grace-period=1", "--wait", there, patience=120
-        )
-        cluster.kubectl("delete", "resourceclaims,resourceclaimtemplates", "--all", "--wait", there)
+        claims = f"/apis/resource.k8s.io/v1/namespaces/{name}/resourceclaim"
+        cluster.clear(f"/api/v1/namespaces/{name}/pods", f"{claims}s", f"{claims}templates")
 
 
 def slices(cluster: Cluster, driver: str = DRIVER) -> list[Document]:
