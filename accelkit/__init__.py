@@ -14,6 +14,7 @@ _MODULES = {
     "Locality Mode Placement Profile Unreadable",
     "pci": "PciFunction char_major cpu_nodes numa_of pci_functions pcie_root quantity",
     "policy": "Divide Sharing Timeslice",
+    "processes": "holders_of",
     "tables": "FunctionTable",
     "values": "Enforcement FrozenMap GroupRule HolderKind LinkKind Scope Severity Version "
     "dns_label",

@@ -70,6 +70,9 @@ from accelkit.core.policy import (
     Sharing as Sharing,
     Timeslice as Timeslice,
 )
+from accelkit.core.processes import (
+    holders_of as holders_of,
+)
 from accelkit.core.tables import (
     FunctionTable as FunctionTable,
 )

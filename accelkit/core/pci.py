@@ -51,6 +51,14 @@ class PciFunction:
         return self.host.read(self.path(name))
 
     @property
+    def driver(self) -> str | None:
+        """The kernel driver that it is bound to; None: none."""
+        try:
+            return self.host.resolve(self.path("driver")).rpartition("/")[2]
+        except NotThere:
+            return None
+
+    @property
     def locality(self) -> Locality:
         """Where it hangs, as far as the firmware says."""
         node = numa_of(self.host, self.address)

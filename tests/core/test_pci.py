@@ -225,3 +225,13 @@ def test_any_text_is_a_quantity_or_refused(text: str) -> None:
 @given(st.integers(0, (1 << 63) - 1))
 def test_a_whole_number_is_itself(amount: int) -> None:
     assert quantity(str(amount)) == amount
+
+
+def test_driver_of_a_function_is_where_its_link_leads(tmp_path: Path, host: RealHost) -> None:
+    put_function(tmp_path, "0000:41:00.0")
+    put_function(tmp_path, "0000:42:00.0")
+    folder = tmp_path / "sys/bus/pci/drivers/nvidia"
+    folder.mkdir(parents=True)
+    (tmp_path / "sys/bus/pci/devices/0000:41:00.0/driver").symlink_to("/sys/bus/pci/drivers/nvidia")
+
+    assert [f.driver for f in pci_functions(host, [NVIDIA])] == ["nvidia", None]
