@@ -103,6 +103,11 @@ def agreed_sharing(offer: Offer, device: Device, asked: AskedSharing) -> Sharing
                 f"$.sharing.{key}: the offer {offer.name} does not let claims ask for it",
                 remedy=f"leave it out, or let the operator add {key} to claimsMayAsk",
             )
+        if wish is Enforcement.MPS:
+            raise ConfigRefused(
+                f"$.sharing.{key}: the offer {offer.name} has no daemon for {wish}",
+                remedy=f"let the operator give the offer enforce: {wish}, which starts the daemon",
+            )
         if isinstance(wish, Enforcement) and wish not in device.sharing:
             raise ConfigRefused(
                 f"$.sharing.{key}: {device.id} cannot do {wish}",

@@ -115,8 +115,17 @@ def test_asking_for_what_the_offer_does_not_let_is_refused_with_its_path(
 def test_asking_for_what_the_device_cannot_do_is_refused() -> None:
     offer = Offer(name="o", sharing=Sharing(claims_may_ask=("enforce",)))
 
-    with pytest.raises(ConfigRefused, match="toy/a cannot do mps"):
-        agreed_sharing(offer, gpu("a"), AskedSharing(enforce=Enforcement.MPS))
+    with pytest.raises(ConfigRefused, match="toy/a cannot do library"):
+        agreed_sharing(offer, gpu("a"), AskedSharing(enforce=Enforcement.LIBRARY))
+
+
+def test_asking_for_a_daemon_that_nobody_started_is_refused() -> None:
+    offer = Offer(name="o", sharing=Sharing(claims_may_ask=("enforce",)))
+    device = gpu("a", sharing=frozenset({Enforcement.MPS}))
+
+    with pytest.raises(ConfigRefused, match=r"the offer o has no daemon for mps") as caught:
+        agreed_sharing(offer, device, AskedSharing(enforce=Enforcement.MPS))
+    assert "let the operator give the offer enforce: mps" in caught.value.remedy
 
 
 def test_pieces_of_one_claim_are_one_grant_in_order_of_pci_address() -> None:
