@@ -8,6 +8,8 @@ from accelkit.testing.machines import Entry, File, Line, Link
 
 NUMA_NODES = 2
 CPUS_PER_NODE = 8
+KERNEL = "7.3.0"
+"""Release of the simulated kernel: one that has whatever drivers have learnt to show."""
 _NODES = "/sys/devices/system/node"
 
 
@@ -87,11 +89,13 @@ def pci_function(
 
 
 def common_tree() -> Iterator[Entry]:
-    """What every machine has: two NUMA nodes with CPUs, and the list of device majors.
+    """What every machine has: two NUMA nodes with CPUs, a kernel, and the list of device majors.
 
     Source:
-        Linux, Documentation/ABI/stable/sysfs-devices-node; fs/proc/devices.c.
+        Linux, Documentation/ABI/stable/sysfs-devices-node; fs/proc/devices.c;
+        Documentation/admin-guide/sysctl/kernel.rst.
     """
+    yield File(path="/proc/sys/kernel/osrelease", content=f"{KERNEL}\n", mode=0o444)
     for name in ("online", "possible", "has_cpu", "has_memory"):
         yield File(path=f"{_NODES}/{name}", content=f"0-{NUMA_NODES - 1}\n")
     for node in range(NUMA_NODES):

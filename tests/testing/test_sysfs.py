@@ -1,5 +1,5 @@
 from accelkit.testing.machines import File, Link
-from accelkit.testing.sysfs import pci_function, pci_place
+from accelkit.testing.sysfs import KERNEL, common_tree, pci_function, pci_place
 from accelkit.testing.trees import gather
 
 
@@ -34,3 +34,9 @@ def test_a_function_without_driver_has_no_link_to_one() -> None:
         f"{folder}/numa_node": File(path=f"{folder}/numa_node", content="0\n"),
         f"{folder}/vendor": File(path=f"{folder}/vendor", content="0x10de\n"),
     }
+
+
+def test_every_machine_has_a_kernel() -> None:
+    path = "/proc/sys/kernel/osrelease"
+
+    assert gather(common_tree())[path] == File(path=path, content=f"{KERNEL}\n", mode=0o444)
