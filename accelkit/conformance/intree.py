@@ -53,6 +53,13 @@ _KNOWN: Mapping[str, Mapping[str, object]] = MappingProxyType(
                 Feature.EVENT: ("xid {unit} 43", "xid {unit} 13"),
             },
         },
+        "tpu": {
+            "by_place": True,
+            "words": {
+                Feature.FAULT: ("hide {unit}", "restore {unit}"),
+                Feature.FLAW: ("narrow {unit}", "restore {unit}"),
+            },
+        },
     }
 )
 _OTHERWISE: Mapping[tuple[str, str | None], Mapping[str, object]] = MappingProxyType(

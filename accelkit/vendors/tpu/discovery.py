@@ -1,0 +1,132 @@
+"""Chips as devices. Not here: what is wrong with them, and which may be used together."""
+
+from collections.abc import Iterator, Sequence
+
+import attrs
+
+from accelkit import (
+    Device,
+    DeviceNode,
+    FrozenMap,
+    Host,
+    ModelError,
+    NotThere,
+    PciFunction,
+    SourceError,
+    Unreadable,
+    Vendor,
+    dns_label,
+)
+from accelkit.vendors.tpu.chips import Chip, Unready, nodes_of, read_chip, read_chips, shared_nodes
+from accelkit.vendors.tpu.slices import Said, Slice, Unknown, accelerator_type, read_slice
+
+
+@attrs.frozen(kw_only=True)
+class Inventory:
+    """The chips of a host, and the slice that they belong to."""
+
+    chips: tuple[Chip, ...]
+    """By PCI address; of the commonest generation first where there are several."""
+    slice: Slice | None
+    unknown: str
+    """Why the slice is not known; empty: it is."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the host has all the chips that it should have, and so each its place."""
+        return self.slice is not None and len(self.chips) == self.slice.chips
+
+
+def read_inventory(host: Host, said: Said) -> Inventory:
+    """Look at all chips of *host*.
+
+    Raises:
+        SourceError: Not even that could be done.
+    """
+    chips = read_chips(host)
+    generations = {chip.generation for chip in chips}
+    if len(generations) != 1:
+        mixed = ", ".join(sorted(generation.product for generation in generations))
+        unknown = f"chips of several generations are on one host: {mixed}" if mixed else ""
+        return Inventory(chips=chips, slice=None, unknown=unknown)
+    try:
+        found = read_slice(host, chips[0].generation, len(chips), said)
+    except (Unknown, SourceError) as error:
+        return Inventory(chips=chips, slice=None, unknown=str(error))
+    return Inventory(chips=chips, slice=found, unknown="")
+
+
+def name_of(chip: Chip) -> str:
+    """By its place: a chip shows no serial number."""
+    return dns_label(f"tpu-{chip.place}")
+
+
+def chip_of(host: Host, device: Device) -> Chip:
+    """The chip that *device* is.
+
+    Raises:
+        NotThere: It is gone.
+        SourceError: Could not be known.
+    """
+    functions = [PciFunction(address=address, host=host) for address in sorted(device.aliases)]
+    if (chip := read_chip(functions)) is None:
+        raise NotThere(
+            f"{device.id}: {', '.join(sorted(device.aliases))} is no TPU any more",
+            remedy="see the kernel log; a new virtual machine may help",
+        )
+    return chip
+
+
+def discover_all(vendor: Vendor, host: Host, here: Inventory) -> Iterator[Device | Unreadable]:
+    """Each chip as a device, or why it cannot be one."""
+    for index, chip in enumerate(here.chips):
+        try:
+            nodes = nodes_of(host, chip)
+            yield _device(vendor, chip, nodes, _facts(here, chip, index))
+        except Unready as error:
+            yield Unreadable(
+                subject=name_of(chip), code=error.code, reason=str(error), remedy=error.remedy
+            )
+        except (SourceError, ModelError) as error:
+            yield Unreadable(
+                subject=name_of(chip), code="unreadable", reason=str(error), remedy=error.remedy
+            )
+
+
+def _facts(here: Inventory, chip: Chip, index: int) -> dict[str, bool | int | str]:
+    found: dict[str, bool | int | str] = {
+        "generation": chip.generation.name,
+        "coresPerChip": chip.generation.cores,
+    }
+    if here.slice is None:
+        return found
+    part = here.slice
+    found |= {
+        "topology": part.name,
+        "acceleratorType": accelerator_type(chip.generation, part.chips * part.hosts),
+        "chipsPerHost": part.chips,
+        "hosts": part.hosts,
+    }
+    if part.worker is not None:
+        found["workerId"] = part.worker
+    if here.complete:
+        found["index"] = index
+    return found
+
+
+def _device(
+    vendor: Vendor, chip: Chip, nodes: Sequence[str], facts: dict[str, bool | int | str]
+) -> Device:
+    return vendor.device(
+        name_of(chip),
+        kind="tpu",
+        product=chip.generation.product,
+        locality=chip.functions[0].locality,
+        nodes=[DeviceNode(path=path) for path in (*shared_nodes(chip), *nodes)],
+        attributes=FrozenMap(facts),
+        capacity={"memory": chip.generation.memory},
+        # One process has a chip; another one that opens it is told that it is busy.
+        sharing=frozenset(),
+        aliases=frozenset(chip.addresses),
+        handle=",".join(path.rpartition("/")[2] for path in nodes),
+    )

@@ -1,0 +1,134 @@
+"""The TPU vendor: which ability is where. Not here: how each of them works."""
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+import attrs
+
+from accelkit import (
+    Access,
+    Condition,
+    Device,
+    Edits,
+    Event,
+    Evidence,
+    Finding,
+    Grant,
+    Group,
+    Holding,
+    Host,
+    Link,
+    Signal,
+    Signals,
+    SupportsDiagnosis,
+    SupportsGroups,
+    SupportsHealth,
+    SupportsHolders,
+    SupportsLinks,
+    SupportsSignals,
+    Unreadable,
+    Vendor,
+)
+from accelkit.vendors.tpu import (
+    diagnosis,
+    discovery,
+    edits,
+    health,
+    holders,
+    kernel,
+    mesh,
+    versions,
+)
+from accelkit.vendors.tpu.chips import HARDWARE, read_chips
+from accelkit.vendors.tpu.facts import TPU_ENV
+from accelkit.vendors.tpu.slices import Said
+
+
+@attrs.frozen(kw_only=True)
+class TpuOptions:
+    """The operator's block."""
+
+    topology: str = ""
+    """Of the slice, as 4x4 or 2x2x4; empty: as /etc/tpu/tpu-env says."""
+    chips_per_host: int = 0
+    """0: as that file says, or else as many as there are."""
+
+
+class Tpu(
+    Vendor,
+    SupportsHealth,
+    SupportsSignals,
+    SupportsLinks,
+    SupportsGroups,
+    SupportsHolders,
+    SupportsDiagnosis,
+):
+    """Chips of TPU virtual machines, through files alone."""
+
+    name = "tpu"
+    domain = "google.com"
+    hardware = HARDWARE
+    machine = "accelkit.vendors.tpu.machine:TpuMachine"
+    sets = True
+    signals = Signals(
+        uevents=("pci", "vfio", "accel"),
+        kernel_log=kernel.PATTERNS,
+        files=(TPU_ENV, "/dev/vfio/*", "/dev/accel*"),
+    )
+    attributes: ClassVar[Mapping[str, type]] = {
+        "generation": str,
+        "index": int,
+        "coresPerChip": int,
+        "acceleratorType": str,
+        "topology": str,
+        "chipsPerHost": int,
+        "hosts": int,
+        "workerId": int,
+    }
+    options = TpuOptions
+    access = Access(
+        read=("/sys", "/proc", "/etc/tpu"),
+        devices=("/dev/vfio/*", "/dev/accel*"),
+        # Only so it sees which processes have chips open.
+        host_pid=True,
+    )
+
+    def __init__(self, options: TpuOptions) -> None:
+        super().__init__(options)
+        self._said = Said(topology=options.topology, chips_per_host=options.chips_per_host)
+        self._users = holders.Users()
+
+    def discover(self, host: Host) -> Iterator[Device | Unreadable]:
+        return discovery.discover_all(self, host, self._inventory(host))
+
+    def conditions(
+        self, host: Host, device: Device, evidence: tuple[Evidence, ...]
+    ) -> Iterator[Condition]:
+        chip = discovery.chip_of(host, device)
+        yield from health.read_conditions(host, chip, device, evidence)
+        yield from self._users.conditions(host, device)
+
+    def interpret(self, signal: Signal) -> Iterator[Event]:
+        return kernel.heard(signal)
+
+    def links(self, host: Host, devices: tuple[Device, ...]) -> Iterator[Link]:  # noqa: ARG002 - discovery has found their places
+        return mesh.read_links(devices)
+
+    def groups(self, devices: tuple[Device, ...]) -> Iterator[Group]:
+        return mesh.legal_sets(devices)
+
+    def holders(self, host: Host, devices: tuple[Device, ...]) -> Iterator[Holding]:
+        return holders.read_holders(host, devices)
+
+    def diagnose(self, host: Host) -> Iterator[Finding]:
+        return diagnosis.diagnose(host, self._inventory(host))
+
+    def edits(self, host: Host, grant: Grant) -> Edits:
+        return edits.make_edits(host, grant, self._inventory(host))
+
+    def software(self, host: Host) -> Mapping[str, str]:
+        """The kernel, which VFIO is a part of, and the driver of /dev/accelN where it says it."""
+        return versions.read_versions(host, read_chips(host))
+
+    def _inventory(self, host: Host) -> discovery.Inventory:
+        return discovery.read_inventory(host, self._said)
