@@ -124,23 +124,25 @@ class HostDisk:
     def write(self, path: Path, content: bytes, mode: int) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         handle = os.open(path, flags, mode)
-        with open(handle, "wb", buffering=0) as file:  # noqa: PTH123 - of a handle, see flags
+        try:
             os.fchmod(handle, mode)  # whatever the umask is
-            view = memoryview(content)
-            while view:
-                view = view[file.write(view) :]
+            left = memoryview(content)
+            while left:
+                left = left[os.write(handle, left) :]
             os.fsync(handle)
+        finally:
+            os.close(handle)
 
     def rename(self, old: Path, new: Path) -> None:
-        old.replace(new)
-        self._sync(new.parent)
+        os.replace(old, new)  # noqa: PTH105 - the method of a path makes another path
+        self._sync(os.path.dirname(new))  # noqa: PTH120 - see above
 
     def remove(self, path: Path) -> None:
         try:
             path.unlink()
         except (FileNotFoundError, NotADirectoryError):  # the latter of what is above it
             return
-        self._sync(path.parent)
+        self._sync(os.path.dirname(path))  # noqa: PTH120 - see rename
 
     def make(self, directory: Path, mode: int) -> None:
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -184,7 +186,7 @@ class HostDisk:
 
     def owner(self, path: Path) -> str:
         try:
-            return path.read_text(errors="replace")
+            return (self.read(path) or b"").decode(errors="replace")
         except OSError:
             return ""
 
@@ -193,7 +195,7 @@ class HostDisk:
         return 1.0 - found.f_bavail / found.f_blocks if found.f_blocks else 0.0
 
     @staticmethod
-    def _sync(directory: Path) -> None:
+    def _sync(directory: str) -> None:
         handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(handle)
@@ -212,8 +214,9 @@ def temporary(path: Path) -> Path:
 
 def put(disk: Disk, path: Path, content: bytes, mode: int) -> None:
     """Let *path* have *content*, in one step for whoever reads; one writer at a time."""
-    disk.write(temporary(path), content, mode)
-    disk.rename(temporary(path), path)
+    written = temporary(path)
+    disk.write(written, content, mode)
+    disk.rename(written, path)
 
 
 def take_away(disk: Disk, path: Path) -> None:

@@ -209,7 +209,9 @@ def _check_places(means: Means, entry: LedgerEntry, families: Families) -> None:
         ConflictingSetting: One needs another mode.
     """
     uid = entry.claim.uid
-    for other in means.ledger.entries.values():
+    ledger = means.ledger
+    near = ledger.users_of(families.around)
+    for other in ledger.entries.values() if entry.modes else near:
         if other.claim.uid == uid:
             continue
         if (place := _taken(entry, other.pieces, families)) is not None:
@@ -221,7 +223,7 @@ def _check_places(means: Means, entry: LedgerEntry, families: Families) -> None:
             )
         if entry.modes:
             _check_modes(entry, other)
-    for unread in means.ledger.unread:
+    for unread in ledger.unread:
         held = [Piece(device=device) for device in unread.devices]
         if unread.uid != uid and (place := _taken(entry, held, families)) is not None:
             raise AlreadyAllocated(

@@ -1,7 +1,7 @@
 """The record of this boot's claims, a file each. Not here: what is done for a claim."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -14,6 +14,7 @@ from accelkit.core.claim_record import Record, read_record, write_record
 from accelkit.core.claims import LedgerEntry, is_uid
 from accelkit.core.clock import Clock
 from accelkit.core.errors import LedgerEntry as BadEntry, LedgerNewer
+from accelkit.core.model import DeviceId
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +59,8 @@ class Ledger:
         self._damaged = SetAside(self._quarantine, disk)
         self._records: dict[str, Record] = {}
         self._entries: dict[str, LedgerEntry] = {}
+        self._users: dict[DeviceId, set[str]] = {}
+        """Claims that have a piece of a device, by uid."""
         self._marks: dict[str, Mark] = {}
         """Of the files that were looked at, readable or not."""
         self._newer: dict[str, Unread] = {}
@@ -71,6 +74,11 @@ class Ledger:
     def entries(self) -> Mapping[str, LedgerEntry]:
         """All entries that can be read, by uid."""
         return MappingProxyType(self._entries)
+
+    def users_of(self, devices: Iterable[DeviceId]) -> tuple[LedgerEntry, ...]:
+        """Entries that can be read and have a piece of any of *devices*, by uid."""
+        uids = {uid for device in devices for uid in self._users.get(device, ())}
+        return tuple(self._entries[uid] for uid in sorted(uids))
 
     @property
     def unread(self) -> tuple[Unread, ...]:
@@ -221,9 +229,9 @@ class Ledger:
         log.warning("run directory was emptied, and filled again", extra={"path": str(self._run)})
 
     def _write(self, record: Record) -> None:
-        uid = record.entry.claim.uid
-        put(self._disk, self._path(uid), write_record(record), _FILE)
-        self._keep(record, self._disk.mark(self._path(uid)))
+        path = self._path(record.entry.claim.uid)
+        put(self._disk, path, write_record(record), _FILE)
+        self._keep(record, self._disk.mark(path))
 
     def _take(self, uid: str, mark: Mark) -> None:
         """Read the entry of a claim anew; set it aside if it is damaged."""
@@ -248,12 +256,19 @@ class Ledger:
         self._forget(uid)
         self._records[uid] = record
         self._entries[uid] = record.entry
+        for piece in record.entry.pieces:
+            self._users.setdefault(piece.device, set()).add(uid)
         if mark is not None:
             self._marks[uid] = mark
 
     def _forget(self, uid: str) -> None:
         self.changes += 1
-        for known in (self._marks, self._records, self._entries, self._newer):
+        if (entry := self._entries.pop(uid, None)) is not None:
+            for device in {piece.device for piece in entry.pieces}:
+                self._users[device].discard(uid)
+                if not self._users[device]:
+                    del self._users[device]
+        for known in (self._marks, self._records, self._newer):
             known.pop(uid, None)
 
 

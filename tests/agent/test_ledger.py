@@ -75,6 +75,24 @@ def test_one_look_at_one_claim_sees_what_others_did(tmp_path: Path) -> None:
     assert dict(other.entries) == {}
 
 
+def test_users_of_devices_are_known_until_they_give_them_back(tmp_path: Path) -> None:
+    one, other = opened(tmp_path), opened(tmp_path)
+    shared = attrs.evolve(ENTRY, claim=attrs.evolve(ENTRY.claim, uid="2"))
+    one.put(shared)
+    one.put(READY)
+    other.refresh()
+
+    assert other.users_of([ident("b"), ident("a")]) == (READY, shared)
+    assert other.users_of([ident("b")]) == ()
+
+    one.drop("2")
+    one.put(attrs.evolve(READY, pieces=(Piece(device=ident("b"), request="r"),)))
+    other.refresh()
+
+    assert other.users_of([ident("a")]) == ()
+    assert [user.claim.uid for user in other.users_of([ident("b")])] == ["1"]
+
+
 def test_the_time_of_a_state_stays_until_the_state_changes(tmp_path: Path) -> None:
     class Later(VirtualClock):
         hours = 0
