@@ -32,10 +32,40 @@ _KNOWN: Mapping[str, Mapping[str, object]] = MappingProxyType(
             "blocks": Blocks(first=_level("low"), second=_level("high"), file="level"),
         },
         "simset": {},
+        "amd": {
+            "cut": Cut(words=(("mode", "gpu-0", "CPX"),)),
+            "words": {
+                Feature.FAULT: ("ras {unit} umc 1", "restore {unit}"),
+                Feature.FLAW: ("heat {unit} 101", "restore {unit}"),
+            },
+        },
         "generic": {
             "machine": "sim",
             "by_place": True,
             "options": {"devices": [{"name": "widget", "match": {"path": "/dev/sim*"}}]},
+        },
+        "gaudi": {
+            "by_place": True,
+            "words": {
+                Feature.FAULT: ("status {unit} disabled", "restore {unit}"),
+                Feature.FLAW: ("link {unit} 8", "restore {unit}"),
+            },
+        },
+        "neuron": {
+            "many": 66,
+            "words": {
+                Feature.FAULT: ("ecc {unit} mem 1", "restore {unit}"),
+                Feature.FLAW: ("ecc {unit} repairable 1", "restore {unit}"),
+            },
+        },
+        "intel": {
+            "by_place": True,
+            "cut": Cut(words=(("vfs", "gpu-0", "4"),)),
+            "words": {
+                Feature.SPOIL: ("bind {unit} none", ""),
+                Feature.FAULT: ("fall {unit}", "restore {unit}"),
+                Feature.FLAW: ("throttle {unit} thermal", "restore {unit}"),
+            },
         },
         "nvidia": {
             "cut": Cut(
@@ -67,6 +97,11 @@ _OTHERWISE: Mapping[tuple[str, str | None], Mapping[str, object]] = MappingProxy
         ("nvidia", "rtx-pro-6000"): {"cut": Cut(words=(_MIG, ("create-mig", "gpu-0", "2g", "6")))},
         ("nvidia", "l4"): {"cut": None, "claimed": None},
         ("nvidia", "dgx1"): {"cut": None, "claimed": None},
+        ("intel", "arc-a770"): {"cut": None},
+        ("intel", "arc-b580"): {"cut": None},
+        ("amd", "mi250x"): {"cut": None},
+        ("amd", "mi210"): {"cut": None},
+        ("amd", "rx7900"): {"cut": None},
     }
 )
 """What is otherwise for one product."""

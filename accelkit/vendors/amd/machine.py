@@ -1,0 +1,118 @@
+"""The simulated AMD machine: its files, and what can happen to it. Not here: what they hold."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import ClassVar
+
+from accelkit.testing.machines import Entry, File, Line, Link, Machine, Node, Part, State
+from accelkit.testing.sysfs import pci_function
+from accelkit.vendors.amd import facts, simulated, states
+from accelkit.vendors.amd.board import Board, number
+from accelkit.vendors.amd.products import PRODUCTS
+
+DRIVER_VERSION = "6.14.14"
+
+
+class AmdMachine(Machine):
+    """GPUs with KFD, their partitions, and platform devices for partitions that are not there."""
+
+    vendor = "amd"
+    products: ClassVar[tuple[str, ...]] = tuple(PRODUCTS)
+    verbs: ClassVar[Mapping[str, str]] = {verb: usage for verb, (usage, _) in states.VERBS.items()}
+    history = frozenset({"boots", "generation"})
+    options: ClassVar[Mapping[str, str]] = {
+        "driver": "version of the driver; kernel: the one that came with the kernel",
+        "domains": "own: each GPU has a PCI domain of its own, as in some clouds",
+        "guest": "vf: a virtual machine that has virtual functions",
+        "location": "high: the kernel writes partitions into the upper bits of location_id",
+        "xcp": "dotted: platform devices are called amdgpu_xcp.0",
+    }
+
+    def __init__(self, part: Part) -> None:
+        super().__init__(part)
+        self.board = Board(part=part)
+
+    def units(self) -> tuple[str, ...]:
+        return self.board.units
+
+    def tree(self, state: State) -> Iterable[Entry]:
+        common = state.get(self.vendor, {})
+        loaded = not common.get("unloaded")
+        for index, unit in enumerate(self.units()):
+            own = state.get(unit, {})
+            if not own.get("removed"):
+                yield from self._function(state, index, loaded=loaded)
+        if loaded:
+            yield from self._module()
+            yield from self._partitions(state)
+            yield from states.holding(self, state)
+            if not common.get("nokfd"):
+                yield from simulated.kfd(self.board, state)
+
+    def _function(self, state: State, index: int, *, loaded: bool) -> Iterator[Entry]:
+        board = self.board
+        bound = str(state.get(board.units[index], {}).get("bound", facts.DRIVER))
+        ours = loaded and bound == facts.DRIVER
+        yield from pci_function(
+            board.place(index),
+            vendor=facts.PCI_VENDOR,
+            device=board.pci_device,
+            pci_class=board.product.pci_class,
+            driver=bound if ours or bound != facts.DRIVER else None,
+            files=simulated.pci_files(board, state, index) if ours else {},
+        )
+        if ours:
+            folder = board.folder(index)
+            drivers = f"/sys/bus/pci/drivers/{facts.DRIVER}"
+            yield Link(path=f"{drivers}/{board.place(index).address}", target=folder)
+            yield from _drm(folder, board.minor(state, index, 0))
+
+    def _module(self) -> Iterator[Entry]:
+        version = self.part.options.get("driver", DRIVER_VERSION)
+        yield Link(
+            path=f"{facts.MODULE}/drivers/pci:amdgpu", target=f"/sys/bus/pci/drivers/{facts.DRIVER}"
+        )
+        yield File(path=f"{facts.MODULE}/srcversion", content="533BB7E5866E52F63B9ACCB\n")
+        if version != "kernel":
+            yield File(path=f"{facts.MODULE}/version", content=f"{version}\n")
+        for major, name in ((simulated.DRM_MAJOR, "drm"), (simulated.KFD_MAJOR, "kfd")):
+            yield Line(path="/proc/devices", text=f"{major} {name}")
+        yield Line(path="/proc/modules", text=f"{facts.DRIVER} 1 0 - Live 0x0")
+
+    def _partitions(self, state: State) -> Iterator[Entry]:
+        """Platform devices for every partition but the first, used or not."""
+        board = self.board
+        if board.cut(state, 0) is None or board.guest:
+            return
+        sign = "." if self.part.options.get("xcp", "") == "dotted" else "_"
+        each = board.product.complexes - 1
+        for index in range(self.part.count):
+            for partition in range(1, board.product.complexes):
+                if board.has_minor(state, index, partition):
+                    minor = board.minor(state, index, partition)
+                    xcp = board.order(state).index(index) * each + partition - 1
+                    folder = f"/sys/devices/platform/amdgpu_xcp{sign}{xcp}"
+                    card = simulated.card_of(minor)
+                    yield File(path=f"{folder}/drm/card{card}/dev", content=f"226:{card}\n")
+                    yield File(path=f"{folder}/drm/renderD{minor}/dev", content=f"226:{minor}\n")
+                    yield from _drm(folder, minor)
+
+    def written(self, state: State, path: str, text: str) -> State | None:
+        return states.written(self, state, path, text)
+
+    def verb(self, state: State, verb: str, args: tuple[str, ...]) -> State:
+        return states.VERBS[verb][1](self, state, args)
+
+    def booted(self, state: State) -> State:
+        """Memory modes stay, compute modes do not; the driver finds the GPUs in another order."""
+        common = state.get(self.vendor, {})
+        kept = {k: v for k, v in common.items() if k == "minors"}
+        memory = common.get("wanted", common.get("nps"))
+        boots = {"boots": number(common.get("boots")) + 1}
+        return {self.vendor: {**kept, **boots, **({} if memory is None else {"nps": memory})}}
+
+
+def _drm(folder: str, minor: int) -> Iterator[Entry]:
+    card = simulated.card_of(minor)
+    for name, number_ in ((f"card{card}", card), (f"renderD{minor}", minor)):
+        yield Link(path=f"{facts.CLASS_DRM}/{name}", target=f"{folder}/drm/{name}")
+        yield Node(path=f"/dev/dri/{name}", major=simulated.DRM_MAJOR, minor=number_)

@@ -1,0 +1,76 @@
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+import attrs
+
+from accelkit import (
+    Device,
+    Event,
+    Evidence,
+    Grant,
+    Granted,
+    Host,
+    Unreadable,
+)
+from accelkit.core.evidence import record
+from accelkit.testing.simulate import set_state
+from accelkit.vendors.amd.vendor import Amd
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@attrs.define
+class Bench:
+    """A simulated machine, opened, and a vendor that reads it."""
+
+    directory: str
+    host: Host
+    vendor: Amd
+
+    def do(self, *verbs: str) -> None:
+        for verb in verbs:
+            set_state(self.directory, verb.split())
+
+    def put(self, path: str, text: str | bytes) -> None:
+        """Another text in a file that the machine has, or a new file."""
+        file = Path(self.directory + path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode() if isinstance(text, str) else text)
+
+    def function(self, device: Device, name: str) -> str:
+        """The path of a file of a GPU in sysfs."""
+        return f"/sys/bus/pci/devices/{device.locality.pci_address}/{name}"
+
+    def discover(self) -> list[Device | Unreadable]:
+        return list(self.vendor.discover(self.host))
+
+    def devices(self) -> tuple[Device, ...]:
+        return tuple(d for d in self.discover() if isinstance(d, Device))
+
+    def wholes(self) -> tuple[Device, ...]:
+        return tuple(d for d in self.devices() if d.parent is None)
+
+    def parts(self) -> tuple[Device, ...]:
+        return tuple(d for d in self.devices() if d.parent is not None)
+
+    def wrong(self) -> list[tuple[str, str]]:
+        """Subjects and codes of what cannot be read."""
+        return [(u.subject, u.code) for u in self.discover() if isinstance(u, Unreadable)]
+
+
+class Make(Protocol):
+    """Makes machines: of a product, with as many GPUs, and with what the machine can be told."""
+
+    def __call__(
+        self, product: str = "mi300x", count: int = 2, machine: dict[str, str] | None = None
+    ) -> Bench: ...
+
+
+def evidence(*events: Event) -> tuple[Evidence, ...]:
+    return record((), "amd", events, NOW)
+
+
+def grant(devices: Iterable[Device]) -> Grant:
+    return Grant(owner="test", granted=[Granted(device=d) for d in devices])
