@@ -1,0 +1,101 @@
+"""What is wrong with a card now. Not here: what lines of the kernel log mean.
+
+Reads files only: opening a card would keep out whoever is to use it.
+"""
+
+from collections.abc import Iterator
+
+from accelkit import Condition, Device, Evidence, Host, NotThere, PciFunction, Severity, SourceError
+from accelkit.vendors.gaudi import facts, messages
+from accelkit.vendors.gaudi.cards import Card, card_at, names_elsewhere
+
+_MOST_RESETS = 1 << 32
+
+
+def card_of(host: Host, device: Device) -> Card:
+    """The card that *device* is.
+
+    Raises:
+        NotThere: It is gone, or its driver is.
+        SourceError: It could not be asked.
+    """
+    function = PciFunction(address=device.locality.pci_address or "", host=host)
+    driver = function.driver
+    if driver != facts.DRIVER:
+        raise NotThere(
+            f"{device.id}: {function.path('driver')} does not lead to habanalabs",
+            remedy="modprobe habanalabs",
+        )
+    card = card_at(function, {}) or card_at(function, names_elsewhere(host))
+    if card is None:
+        raise NotThere(f"{device.id}: habanalabs shows no accelerator at {function.address}")
+    return card
+
+
+def read_conditions(
+    host: Host, device: Device, evidence: tuple[Evidence, ...]
+) -> Iterator[Condition]:
+    """What is wrong with *device*.
+
+    Raises:
+        SourceError: It could not be asked.
+    """
+    card = card_of(host, device)
+    status = card.read("status")
+    usable = True
+    if status is None:
+        yield _condition("status-unknown", Severity.INFO, "it tells none")
+    else:
+        found = facts.STATUS.get(status.lower(), ("status-unknown", Severity.DEGRADED))
+        if found is not None:
+            usable = found[1] is not Severity.FATAL
+            yield _condition(*found, f"status is {_shown(status)}")
+    resets = card.number("hard_reset_cnt", _MOST_RESETS)
+    if resets:
+        yield _condition("was-reset", Severity.INFO, str(resets))
+    yield from _link(card)
+    yield from messages.conditions(evidence, usable=usable)
+
+
+def _condition(code: str, severity: Severity, detail: str) -> Condition:
+    return Condition(
+        code=code, severity=severity, message=f"{facts.CONDITIONS[code].rstrip('.')} ({detail})."
+    )
+
+
+def _shown(text: str) -> str:
+    short = text[:40]
+    return short if short.isprintable() else ascii(short)
+
+
+def _link(card: Card) -> Iterator[Condition]:
+    """A link that is less than both ends could have; what the slot cannot do is no fault.
+
+    Source:
+        Linux, Documentation/ABI/testing/sysfs-bus-pci, current_link_width and its like.
+    """
+    for what, code, unit in (("width", "pcie-narrow", "lanes"), ("speed", "pcie-slow", "GT/s")):
+        now = _reading(card, f"current_link_{what}")
+        could = _reading(card, f"max_link_{what}")
+        # The function's folder lies in that of the bridge above it.
+        above = _reading(card, f"max_link_{what}", bridge=True)
+        if not now or not could:
+            continue
+        best = min(could, above) if above else could
+        if now < best:
+            yield _condition(code, Severity.DEGRADED, f"{now:g} of {best:g} {unit}")
+
+
+def _reading(card: Card, name: str, *, bridge: bool = False) -> float | None:
+    """A number of the link, as in ``16`` and ``16.0 GT/s PCIe``; None: it is not told."""
+    host, function = card.function.host, card.function
+    try:
+        path = function.path(name)
+        if bridge:
+            folder = host.resolve(function.path("")[:-1]).rpartition("/")[0]
+            path = f"{folder}/{name}"
+        words = host.read(path).split()
+        number = float(words[0]) if words else 0.0
+    except (SourceError, ValueError):
+        return None
+    return number if 0 < number < 1000 else None
