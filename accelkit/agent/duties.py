@@ -116,7 +116,7 @@ class Duties:
             frozenset(
                 name
                 for name, source in knowledge.sources.items()
-                if isinstance(source.vendor, SupportsPreparation)
+                if issubclass(source.kind, SupportsPreparation)
             ),
             lambda: self.keeper.entries,
             around.run / boot,
@@ -307,7 +307,10 @@ class Duties:
 
     def _claimed(self) -> Claimed:
         return Claimed(
-            holdings=self.keeper.holdings(), made=self.keeper.made, stuck=self.keeper.stuck
+            holdings=self.keeper.holdings(),
+            made=self.keeper.made,
+            unmade=self.keeper.unmade,
+            stuck=self.keeper.stuck,
         )
 
     def _events_kube(self) -> KubePort | None:

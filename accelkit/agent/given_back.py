@@ -29,15 +29,21 @@ class GivenBack:
         self._sources = sources
         self._holders = holders
         self._made: frozenset[DeviceId] = frozenset()
+        self._unmade: frozenset[DeviceId] = frozenset()
         self._held: frozenset[Key] = frozenset()
         self._gone: dict[DeviceId, int] = {}
         """Partitions that were unmade, each with the last read of its vendor before that."""
         self._over: dict[Key, int] = {}
         """What claims had, each with the last question to the kubelet before that."""
 
-    def compare(self, made: Iterable[DeviceId], claims: Iterable[Holding]) -> None:
-        """Take note of what claims have made and hold now."""
-        there = frozenset(made)
+    def compare(
+        self,
+        made: Iterable[DeviceId],
+        claims: Iterable[Holding],
+        unmade: Iterable[DeviceId] = (),
+    ) -> None:
+        """Take note of what claims have made and hold now, and what of it is being unmade."""
+        there, self._unmade = frozenset(made), frozenset(unmade)
         for device in self._made - there:
             if device.vendor in self._sources:
                 self._gone[device] = self._sources[device.vendor].asked
@@ -53,12 +59,16 @@ class GivenBack:
                 del self._over[key]
 
     def corrected(self, report: VendorReport) -> VendorReport:
-        """*report* without partitions that were unmade after it, or are only half made yet."""
+        """*report* without partitions that were unmade after it, or are only half made yet.
+
+        One that cannot be read while it is unmade is nothing to worry about.
+        """
         gone = {device for device in self._gone if device.vendor == report.vendor}
         gone |= {d.id for d in report.devices if d.id in self._made and not d.usable}
-        if not gone:
+        unread = {device for device in self._unmade if device.vendor == report.vendor}
+        if not gone | unread:
             return report
-        names = {device.name for device in gone}
+        names = {device.name for device in gone | unread}
         return attrs.evolve(
             report,
             devices=tuple(d for d in report.devices if d.id not in gone),

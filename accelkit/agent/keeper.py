@@ -9,7 +9,7 @@ import attrs
 
 from accelkit.agent.claim_files import ClaimFiles
 from accelkit.agent.hardware import Hardware
-from accelkit.agent.keeper_holdings import holdings_of, made_by, stuck_in
+from accelkit.agent.keeper_holdings import holdings_of, made_by, stuck_in, unmade_by
 from accelkit.agent.keeper_means import CALL_S, Means, Observe, Patience, Tell
 from accelkit.agent.keeper_releases import Releases
 from accelkit.agent.keeper_reserve import reserve
@@ -195,6 +195,11 @@ class Keeper:
         return made_by(self._ledger)
 
     @property
+    def unmade(self) -> frozenset[DeviceId]:
+        """Those of claims that are being undone."""
+        return unmade_by(self._ledger)
+
+    @property
     def stuck(self) -> frozenset[DeviceId]:
         """Devices of claims that could not be undone."""
         return stuck_in(self._ledger)
@@ -280,7 +285,7 @@ class Keeper:
                     patience=patience,
                 )
                 work.took("reserve", self._clock.monotonic() - began)
-                return self._answer(await take_steps(work))
+                return _prepared(await take_steps(work))
             except Exception:
                 await self._undo_failed(uid)
                 raise
@@ -349,7 +354,11 @@ class Keeper:
     def _answer(self, entry: LedgerEntry) -> Prepared:
         if entry.cdi is not None and not self._files.right(entry.cdi):
             self._files.write(entry.cdi)
-        return Prepared(claim=entry.claim, answers=entry.answer)
+        return _prepared(entry)
+
+
+def _prepared(entry: LedgerEntry) -> Prepared:
+    return Prepared(claim=entry.claim, answers=entry.answer)
 
 
 def _checked(claim: ClaimRef) -> ClaimRef:

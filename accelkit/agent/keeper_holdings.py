@@ -39,6 +39,12 @@ def made_by(ledger: Ledger) -> frozenset[DeviceId]:
     return frozenset(device for entry in ledger.entries.values() for device in entry.create)
 
 
+def unmade_by(ledger: Ledger) -> frozenset[DeviceId]:
+    """Those of claims that are being undone: they may be gone at any moment."""
+    releasing = (e for e in ledger.entries.values() if e.state is EntryState.RELEASING)
+    return frozenset(device for entry in releasing for device in entry.create)
+
+
 def stuck_in(ledger: Ledger) -> frozenset[DeviceId]:
     """Devices of claims that could not be undone."""
     return frozenset(

@@ -68,6 +68,7 @@ class Claimed:
 
     holdings: tuple[Holding, ...] = ()
     made: frozenset[DeviceId] = frozenset()
+    unmade: frozenset[DeviceId] = frozenset()
     stuck: frozenset[DeviceId] = frozenset()
 
 
@@ -112,11 +113,11 @@ class Knowledge:
         self._holders = holders or Holders(None, Problems(clock.now))
         self._given_back = GivenBack(self.sources, self._holders)
         self._clock = clock
-        vendors = [source.vendor for source in self.sources.values()]
-        self._domains = FrozenMap({vendor.name: vendor.domain for vendor in vendors})
-        self._sets = frozenset(vendor.name for vendor in vendors if vendor.sets)
+        kinds = {name: source.kind for name, source in self.sources.items()}
+        self._domains = FrozenMap({name: kind.domain for name, kind in kinds.items()})
+        self._sets = frozenset(name for name, kind in kinds.items() if kind.sets)
         self._makers = frozenset(
-            vendor.name for vendor in vendors if isinstance(vendor, SupportsPartitioning)
+            name for name, kind in kinds.items() if issubclass(kind, SupportsPartitioning)
         )
         self._revision = revision_of(policy)
         self.store = ViewStore(
@@ -133,18 +134,19 @@ class Knowledge:
     def draft(self, new: _Draft = _AS_KEPT) -> View:
         """The view as it would be with *new*."""
         claimed = self.claimed()
-        self._given_back.compare(claimed.made, claimed.holdings)
+        self._given_back.compare(claimed.made, claimed.holdings, claimed.unmade)
         holdings = self._all_holdings(claimed.holdings)
         judge = partial(self._judge, new.policy, claimed, holdings)
-        snapshot = without_missing(self._snapshot(new, holdings))
+        held = {holding.device for holding in holdings} - claimed.unmade
+        snapshot = without_missing(self._snapshot(new, held))
         view = judge(snapshot)
         if unserved := self.unserved(view):
             before = self.store.view.devices
             view = judge(with_missing(snapshot, unserved, before, self._clock.now()))
         return self.amend(attrs.evolve(view, edits=FrozenMap(self._edits(view))))
 
-    def _snapshot(self, new: _Draft, holdings: Iterable[Holding]) -> Snapshot:
-        """What is believed, with what *new* says."""
+    def _snapshot(self, new: _Draft, held: set[DeviceId]) -> Snapshot:
+        """What is believed, with what *new* says; what is *held* does not go unnoticed."""
         # Who has not said anything yet says nothing of what an earlier instance saw.
         reports = {
             s.name: s.report or VendorReport(vendor=s.name, answered=False)
@@ -155,7 +157,6 @@ class Knowledge:
             reports[new.report.vendor] = new.report
         if new.reading is not None:
             readings[new.reading.vendor] = new.reading
-        held = {holding.device for holding in holdings}
         if not self._holders.heard:  # of what an earlier instance saw, anything may be held
             held |= self.store.view.devices.keys()
         return assemble(

@@ -1,7 +1,6 @@
 """The way to the API server, opened when it is first used. Not here: what is asked there."""
 
 from collections.abc import Callable, Mapping
-
 from types import MappingProxyType
 
 from accelkit.agent.metrics import Metrics

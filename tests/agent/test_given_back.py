@@ -76,6 +76,14 @@ async def test_unmade_partition_is_not_there_though_its_vendor_was_not_read_sinc
     )
 
 
+def test_partition_that_cannot_be_read_while_it_is_unmade_is_no_problem(tmp_path: Path) -> None:
+    around = Around(tmp_path)
+
+    around.given_back.compare(made=[PART], claims=[], unmade=[PART])
+
+    assert around.given_back.corrected(REPORT) == attrs.evolve(REPORT, problems=REPORT.problems[1:])
+
+
 async def test_partition_that_is_there_at_a_later_read_is_somebody_elses(tmp_path: Path) -> None:
     around = Around(tmp_path)
     around.given_back.compare(made=[PART], claims=[])

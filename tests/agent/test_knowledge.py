@@ -102,6 +102,18 @@ async def test_held_device_that_vanished_while_nobody_looked_is_lost_not_gone(
     assert knowledge.store.view.assignments[device("toy", "gone")].terms == OLD
 
 
+async def test_device_that_goes_while_its_claim_unmakes_it_is_gone_not_lost(
+    tmp_path: Path,
+) -> None:
+    knowledge, source = knowing(tmp_path, Toy())
+    unmade = frozenset({device("toy", "gone")})
+    knowledge.claimed = lambda: Claimed(holdings=(claim("gone"),), made=unmade, unmade=unmade)
+    knowledge.recall(*earlier("a", "gone"))
+    await knowledge.learn(source)
+
+    assert standings(knowledge) == {"a": "PRESENT", "b": "PRESENT"}
+
+
 async def test_recalled_devices_stay_until_it_is_known_who_holds_them(tmp_path: Path) -> None:
     down = True
 

@@ -71,11 +71,20 @@ def second_node(whole_run_cluster: Cluster) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _no_descriptions_of_other_modules(whole_run_cluster: Cluster) -> Iterator[None]:
-    """What agents write for the kubelet's device plugins stays when they end."""
+def _as_found(whole_run_cluster: Cluster) -> Iterator[None]:
+    """What no test of another module may meet.
+
+    CDI files for the kubelet's device plugins stay when their agent ends. Programs that have lost
+    their API server again and again look for it less and less often.
+    """
+    processes = whole_run_cluster.processes
+    before = processes.started()["kube-apiserver"]
     yield
     for path in whole_run_cluster.cdi.iterdir():
         path.unlink()
+    if processes.started()["kube-apiserver"] != before:
+        for program in ("kube-controller-manager", "kube-scheduler", "kubelet"):
+            whole_run_cluster.restart(program)
 
 
 @pytest.fixture
