@@ -207,7 +207,7 @@ class Agent:
             running = [lane.running for lane in source.lanes.all if lane.running]
             log.info(
                 "lanes",
-                extra={"vendor": source.name, "stuck": source.lanes.stuck, "running": running},
+                extra={"vendor": source.name, "stuck": source.stuck, "running": running},
             )
         view = self._knowledge.store.view
         log.info("view", extra={"devices": len(view.devices), "taken_at": view.snapshot.taken_at})
@@ -346,7 +346,7 @@ class Agent:
         self._metrics.set("accelkit_ready", float(not self.why_not_ready()))
         self._metrics.set("accelkit_leader", float(self._shared.leading.now))
         for source in self._knowledge.sources.values():
-            self._metrics.set("accelkit_lane_stuck", source.lanes.stuck, (source.name,))
+            self._metrics.set("accelkit_lane_stuck", source.stuck, (source.name,))
 
     async def _end(self) -> None:
         self._shared.closing.set(True)

@@ -87,7 +87,7 @@ class Cutting:
         self._makers = frozenset(
             name
             for name, source in knowledge.sources.items()
-            if isinstance(source.vendor, SupportsPartitioning)
+            if issubclass(source.kind, SupportsPartitioning)
         )
         self._turn = asyncio.Lock()
         self._failed: dict[DeviceId, _Failure] = {}

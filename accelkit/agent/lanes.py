@@ -22,6 +22,10 @@ DEADLINES_S: Mapping[str, float] = {
     "edits": 5.0,
     "set edits": 2.0,  # inside Allocate, which holds up the kubelet's whole sync loop
     "holders": 5.0,
+    "interpret": 0.1,
+    "diagnose": 10.0,
+    "samples": 5.0,
+    "listen": 2.0,  # after the time that it blocks
     "create": 30.0,
     "destroy": 30.0,
     "set mode": 60.0,
@@ -31,7 +35,7 @@ DEADLINES_S: Mapping[str, float] = {
 }
 """How long a call may take, before the vendor's own scale."""
 LISTEN_S = 5.0
-"""How long one listen call blocks; its deadline is 2 s later."""
+"""How long one listen call blocks."""
 
 
 class Lane:
@@ -241,7 +245,7 @@ class Lanes:
 
     async def read(self, call: str, work: Callable[[], T]) -> T:
         """A read call: none overlaps with another."""
-        return await self._read.call(call, work, deadline_s=self._deadline(call))
+        return await self._read.call(call, work, deadline_s=self.deadline_s(call))
 
     async def work(self, call: str, work: Callable[[], T], about: Collection[DeviceId] = ()) -> T:
         """A work call, in the first lane that is free.
@@ -255,7 +259,7 @@ class Lanes:
                 await stack.enter_async_context(turn)
             self.check(call, about)
             free = min(self._works, key=lambda one: (one.stuck, one.busy))
-            return await free.call(call, work, deadline_s=self._deadline(call), about=about)
+            return await free.call(call, work, deadline_s=self.deadline_s(call), about=about)
 
     def check(self, call: str, about: Collection[DeviceId]) -> None:
         """Refuse *call* while a work call at one of the whole devices *about* hangs.
@@ -269,7 +273,7 @@ class Lanes:
 
     async def listen(self, work: Callable[[], T]) -> T:
         """A listen call: overlaps with all others."""
-        return await self._listen.call("listen", work, deadline_s=LISTEN_S + 2.0 * self.scale)
+        return await self._listen.call("listen", work, deadline_s=self.deadline_s("listen"))
 
     def close(self, last: Callable[[], None]) -> None:
         """Let every thread end; that of reads calls *last* before."""
@@ -277,5 +281,7 @@ class Lanes:
         for lane in (*self._works, self._listen):
             lane.close()
 
-    def _deadline(self, call: str) -> float:
-        return DEADLINES_S[call] * self.scale
+    def deadline_s(self, call: str) -> float:
+        """How long *call* may take; a listen call so long after the time that it blocks."""
+        blocks_s = LISTEN_S if call == "listen" else 0.0
+        return blocks_s + DEADLINES_S[call] * self.scale

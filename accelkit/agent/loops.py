@@ -45,7 +45,7 @@ async def read_health(knowledge: Knowledge, source: Source, clock: Clock) -> Non
 
 async def listen(knowledge: Knowledge, source: Source, clock: Clock) -> None:
     """Write down what one vendor's library tells, as long as the agent runs."""
-    if not isinstance(source.vendor, SupportsEvents):
+    if not issubclass(source.kind, SupportsEvents):
         return
     shortest, longest = LISTEN_PAUSES_S
     pause = shortest
@@ -86,7 +86,7 @@ async def watch_files(source: Source, clock: Clock) -> None:
 
 async def ask_holders(knowledge: Knowledge, source: Source, clock: Clock) -> None:
     """Ask one vendor every minute which processes use its devices."""
-    if not isinstance(source.vendor, SupportsHolders):
+    if not issubclass(source.kind, SupportsHolders):
         return
     while True:
         if source.report is not None:

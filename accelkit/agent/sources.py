@@ -2,18 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import TypeVar
 
 import attrs
 
+from accelkit.agent import calls
+from accelkit.agent.calls import Asked, Call, Here
 from accelkit.agent.lanes import LISTEN_S, Lane, Lanes, Observe
 from accelkit.agent.made import MadeEdits, Offered, bare
 from accelkit.agent.signals import Bell, Seen, seen
-from accelkit.core import reading
 from accelkit.core.allocation import ContainerEdits, Edits, Grant
-from accelkit.core.answers import checked_events, checked_holdings
 from accelkit.core.clock import Clock
 from accelkit.core.errors import (
     AccelkitError,
@@ -21,7 +21,7 @@ from accelkit.core.errors import (
     SourceTimeout,
 )
 from accelkit.core.foreign import code_of, in_words, remedy_of, text_of
-from accelkit.core.host import Host, ReadOnly
+from accelkit.core.host import Host
 from accelkit.core.model import (
     Device,
     DeviceId,
@@ -32,8 +32,9 @@ from accelkit.core.model import (
     VendorReport,
 )
 from accelkit.core.policy import Offer
+from accelkit.core.reading import HealthReading
 from accelkit.core.values import FrozenMap
-from accelkit.core.vendor import Signals, SupportsEvents, SupportsHolders, Vendor
+from accelkit.core.vendor import Signals, SupportsHolders, Vendor
 
 T = TypeVar("T")
 
@@ -50,7 +51,7 @@ class Source:
 
     Args:
         vendor: The plugin's object.
-        host: The door; no call that is made here may write through it.
+        host: The door.
         scale: Multiplies every deadline.
         observe: Told of every call: vendor, call, outcome, seconds.
     """
@@ -64,7 +65,8 @@ class Source:
         observe: Observe = lambda _call, _outcome, _seconds: None,
     ) -> None:
         self.name = vendor.name
-        self.vendor = vendor
+        self.kind = type(vendor)
+        """Its class: what it declares, and its abilities."""
         self.inventory = Bell()
         """Rung when the vendor should be read again."""
         self.health = Bell()
@@ -84,7 +86,7 @@ class Source:
         """How often its reading has begun."""
         self.heard = 0
         """Which of these brought the report."""
-        self.reading: reading.HealthReading | None = None
+        self.reading: HealthReading | None = None
         self.processes: tuple[Holding, ...] = ()
         """Processes that use its devices."""
         self.turn = asyncio.Lock()
@@ -92,8 +94,8 @@ class Source:
         self.made = MadeEdits()
         self.problems: dict[tuple[str, str], Problem] = {}
         """By what was asked and for whom: what could not be done beside reading."""
-        self._door = host
-        self._host = ReadOnly(host)
+        self._asked: Asked = Here(vendor, host)
+        self._host = host
         self._clock = clock
         self._software: FrozenMap[str, str] = FrozenMap()
 
@@ -102,9 +104,7 @@ class Source:
         self.asked += 1
         begun = self._clock.monotonic()
         try:
-            report = await self.lanes.read(
-                "inventory", partial(reading.read_inventory, self.vendor, self._host)
-            )
+            report = await self._read(calls.INVENTORY)
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything
             report = VendorReport(
                 vendor=self.name, answered=False, problems=(self._problem(None, error),)
@@ -113,18 +113,15 @@ class Source:
 
     async def assess(
         self, devices: Iterable[Device], evidence: tuple[Evidence, ...]
-    ) -> reading.HealthReading:
+    ) -> HealthReading:
         """How its *devices* are; never raises."""
         ours = tuple(device for device in devices if device.id.vendor == self.name)
         try:
-            found = await self.lanes.read(
-                "conditions",
-                partial(reading.read_conditions, self.vendor, self._host, ours, evidence),
-            )
+            found = await self._read(calls.CONDITIONS, ours, evidence)
             return attrs.evolve(found, unheard=self.unheard)
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything
             problem = self._problem(None, error)
-            return reading.HealthReading(
+            return HealthReading(
                 vendor=self.name,
                 failed=FrozenMap((device.id, problem) for device in ours),
                 problems=(problem,),
@@ -151,9 +148,8 @@ class Source:
     async def _make(self, device: Device, terms: Offer) -> None:
         subject = ("edits", device.id.name)
         edits: ContainerEdits | None = None
-        work = partial(reading.device_edits, self.vendor, self._host, bare(device), terms)
         try:
-            edits = await self.lanes.work("edits", work, {device.root})
+            edits = await self._work(calls.LONE_EDITS, (bare(device), terms), {device.root})
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything
             self._note(subject, error)
         else:
@@ -168,10 +164,9 @@ class Source:
             SourceError: The vendor did not answer, or in time.
             PluginError: It answered what it must not.
         """
-        work = partial(reading.grant_edits, self.vendor, self._host, grant)
         try:
             async with asyncio.timeout(SET_S):
-                return await self._typed(self.lanes.work("set edits", work, roots_of(grant)))
+                return await self.work(calls.SET_EDITS, (grant,), roots_of(grant))
         except TimeoutError:
             raise SourceTimeout(
                 f"{self.name}: no lane was free for the edits of a set in {SET_S:g} s",
@@ -179,25 +174,40 @@ class Source:
                 operation="set edits",
             ) from None
 
-    async def work(
-        self,
-        call: str,
-        work: Callable[[Vendor, Host], T],
-        about: Collection[DeviceId],
-        *,
-        writing: bool = False,
-    ) -> T:
-        """Let the vendor work at the whole devices *about*; only then may it be *writing*.
+    async def work(self, call: Call[T], args: tuple[object, ...], about: Collection[DeviceId]) -> T:
+        """Let the vendor work at the whole devices *about*.
 
         Raises:
             AccelkitError: Of the vendor's contract; whatever else it raises is a PluginError.
         """
-        host = self._door if writing else self._host
-        return await self._typed(self.lanes.work(call, partial(work, self.vendor, host), about))
+        return await self._typed(self._work(call, args, about))
 
-    async def look(self, call: str, work: Callable[[Vendor, Host], T]) -> T:
+    async def look(self, call: Call[T], *args: object) -> T:
         """Ask the vendor for what decides a work call; errors are those of *work*."""
-        return await self._typed(self.lanes.read(call, partial(work, self.vendor, self._host)))
+        return await self._typed(self._read(call, *args))
+
+    def check(self, call: Call[object], about: Collection[DeviceId]) -> None:
+        """Refuse *call* while an earlier one may still change the whole devices *about*.
+
+        Raises:
+            SourceTimeout: One may.
+        """
+        self.lanes.check(call.lane, about)
+        self._asked.check(call.lane, about)
+
+    async def _read(self, call: Call[T], *args: object) -> T:
+        return await self.lanes.read(call.lane, self._ask(call, args))
+
+    async def _work(
+        self, call: Call[T], args: tuple[object, ...], about: Collection[DeviceId]
+    ) -> T:
+        self._asked.check(call.lane, about)
+        return await self.lanes.work(call.lane, self._ask(call, args, about), about)
+
+    def _ask(
+        self, call: Call[T], args: tuple[object, ...], about: Collection[DeviceId] = ()
+    ) -> Callable[[], T]:
+        return partial(self._asked.ask, call, args, self.lanes.deadline_s(call.lane), about)
 
     async def _typed(self, answer: Awaitable[T]) -> T:
         try:
@@ -213,22 +223,16 @@ class Source:
         Raises:
             Exception: Whatever the vendor raised.
         """
-        vendor = self.vendor
-        assert isinstance(vendor, SupportsEvents)
-        return await self.lanes.listen(
-            lambda: checked_events(vendor, vendor.listen(self._host, LISTEN_S))
-        )
+        ask = self._ask(calls.LISTEN, (LISTEN_S,))
+        return await self.lanes.listen(lambda: tuple(ask()))
 
     async def ask_holders(self, devices: Iterable[Device]) -> None:
         """Learn which processes use its *devices*; never raises."""
-        vendor = self.vendor
-        if not isinstance(vendor, SupportsHolders):
+        if not issubclass(self.kind, SupportsHolders):
             return
         ours = tuple(device for device in devices if device.id.vendor == self.name)
         try:
-            self.processes = await self.lanes.read(
-                "holders", lambda: checked_holdings(vendor, vendor.holders(self._host, ours))
-            )
+            self.processes = await self._read(calls.HOLDERS, ours)
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything
             self._note(("holders", ""), error)
         else:
@@ -237,15 +241,16 @@ class Source:
     @property
     def watches_files(self) -> bool:
         """Whether its signals name files; where options decide, it cannot be known here."""
-        signals = type(self.vendor).signals
+        signals = self.kind.signals
         return bool(signals.files) if isinstance(signals, Signals) else True
 
     async def watched_files(self) -> Seen | None:
         """Files that its signals name, as they are now; None: not known. Never raises."""
+        ask = partial(self._asked.ask, calls.SIGNALS, (), FILES_S)
         try:
             return await self._files.call(
                 "signals",
-                lambda: seen(self._host, self.vendor.signals.files),
+                lambda: seen(self._host, ask().files),
                 deadline_s=FILES_S,
             )
         except Exception as error:  # noqa: BLE001 - signals may be a property of the plugin
@@ -267,9 +272,19 @@ class Source:
         if self.unheard != before:
             self.health.ring()
 
+    @property
+    def stuck(self) -> int:
+        """How many calls overran and go on."""
+        return self.lanes.stuck + self._asked.hanging
+
+    @property
+    def restarts(self) -> Mapping[str, int]:
+        """How often its process was started again, by the reason; empty: it has none."""
+        return self._asked.restarts
+
     def close(self) -> None:
         """Let the vendor drop its sessions, and threads end; nobody waits for either."""
-        self.lanes.close(self.vendor.close)
+        self.lanes.close(self._asked.close)
         self._files.close()
 
     def _note(self, key: tuple[str, str], error: Exception) -> None:

@@ -3,13 +3,13 @@
 import logging
 from collections.abc import Callable, Mapping
 
+from accelkit.agent import calls
 from accelkit.agent.sources import Source, roots_of
 from accelkit.core import working
 from accelkit.core.allocation import Edits, Grant, Setting
 from accelkit.core.errors import ConfigRefused, DriverNotReady, LibraryMissing, SourceError
 from accelkit.core.evidence import names_of
 from accelkit.core.model import Device, DeviceId, Placement
-from accelkit.core.reading import grant_edits
 from accelkit.core.values import Scope
 from accelkit.core.vendor import SupportsPreparation
 from accelkit.core.view import View
@@ -33,60 +33,36 @@ class Works:
         self._view = view
 
     async def edits(self, vendor: str, grant: Grant) -> Edits:
-        return await self._source(vendor).work(
-            "edits", lambda plugin, host: grant_edits(plugin, host, grant), roots_of(grant)
-        )
+        return await self._source(vendor).work(calls.EDITS, (grant,), roots_of(grant))
 
     async def needs(self, vendor: str, grant: Grant) -> tuple[Setting, ...]:
         source = self._source(vendor)
-        if not isinstance(source.vendor, SupportsPreparation):
+        if not issubclass(source.kind, SupportsPreparation):
             return ()  # known without a turn in its lane
-        return await source.work(
-            "needs",
-            lambda plugin, host: working.needed_settings(plugin, host, grant),
-            roots_of(grant),
-        )
+        return await source.work(calls.NEEDS, (grant,), roots_of(grant))
 
     async def apply(self, vendor: str, setting: Setting) -> None:
-        await self._source(vendor).work(
-            "apply",
-            lambda plugin, host: working.apply_setting(plugin, host, setting),
-            self._reach(vendor, setting.device),
-            writing=True,
-        )
+        reach = self._reach(vendor, setting.device)
+        await self._source(vendor).work(calls.APPLY, (setting,), reach)
 
     async def revert(self, vendor: str, setting: Setting) -> None:
+        reach = self._reach(vendor, setting.device)
         try:
-            await self._source(vendor).work(
-                "revert",
-                lambda plugin, host: working.revert_setting(plugin, host, setting),
-                self._reach(vendor, setting.device),
-                writing=True,
-            )
+            await self._source(vendor).work(calls.REVERT, (setting,), reach)
         except GONE as error:
             self._say_gone("setting", setting.device, error)
 
     async def create(self, parent: Device, placement: Placement) -> Device:
         source = self._source(parent.id.vendor)
         try:
-            return await source.work(
-                "create",
-                lambda plugin, host: working.create_partition(plugin, host, parent, placement),
-                {parent.id},
-                writing=True,
-            )
+            return await source.work(calls.CREATE, (parent, placement), {parent.id})
         finally:
             source.inventory.ring(urgent=True)
 
     async def destroy(self, partition: Device) -> None:
         source = self._source(partition.id.vendor)
         try:
-            await source.work(
-                "destroy",
-                lambda plugin, host: working.destroy_partition(plugin, host, partition),
-                {partition.root},
-                writing=True,
-            )
+            await source.work(calls.DESTROY, (partition,), {partition.root})
         except GONE as error:
             self._say_gone("partition", partition.id, error)
         finally:
@@ -95,28 +71,24 @@ class Works:
     async def set_mode(self, device: Device, mode: str) -> None:
         source = self._source(device.id.vendor)
         alone = all(m.disturbs is not Scope.VENDOR for m in device.modes if m.name == mode)
+        reach = {device.root} if alone else self._reach(device.id.vendor, None)
         try:
-            await source.work(
-                "set mode",
-                lambda plugin, host: working.set_device_mode(plugin, host, device, mode),
-                {device.root} if alone else self._reach(device.id.vendor, None),
-                writing=True,
-            )
+            await source.work(calls.SET_MODE, (device, mode), reach)
         finally:
             source.inventory.ring(urgent=True)
 
     async def find(self, device: DeviceId) -> Device | None:
         names = self._names(device)
         # What is not there yet may be when a call that overran has come to its end.
-        self._source(device.vendor).lanes.check("inventory", self._reach(device.vendor, device))
-        return await self._source(device.vendor).look(
-            "inventory", lambda plugin, host: working.find_device(plugin, host, device, names)
-        )
+        source = self._source(device.vendor)
+        source.check(calls.FIND, self._reach(device.vendor, device))
+        found = await source.look(calls.FIND, device, names)
+        return found[0] if found else None
 
     def config(self, vendor: str, block: Mapping[str, object]) -> object:
         if vendor not in self._sources:
             raise ConfigRefused(f"there is no vendor {vendor} on this node")
-        return working.claim_config(self._sources[vendor].vendor, block)
+        return working.claim_config(self._sources[vendor].kind, block)
 
     def _source(self, vendor: str) -> Source:
         if vendor not in self._sources:

@@ -127,7 +127,7 @@ class Opened:
             makers=frozenset(
                 name
                 for name, source in knowledge.sources.items()
-                if isinstance(source.vendor, SupportsPartitioning)
+                if issubclass(source.kind, SupportsPartitioning)
             ),
             holders_known=self.holders_known(policy),
         )

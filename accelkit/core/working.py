@@ -107,7 +107,7 @@ def revert_setting(vendor: Vendor, host: Host, setting: Setting) -> None:
             vendor.revert(host, setting)
 
 
-def claim_config(vendor: Vendor, block: Mapping[str, object]) -> object:
+def claim_config(vendor: type[Vendor], block: Mapping[str, object]) -> object:
     """A claim's *block* for *vendor* as the vendor's own class.
 
     Raises:

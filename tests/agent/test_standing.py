@@ -5,6 +5,7 @@ from pathlib import Path
 import attrs
 import pytest
 
+from accelkit.agent.calls import Here
 from accelkit.agent.problems import Problems
 from accelkit.agent.sources import Source
 from accelkit.agent.standing import FILE, Standing
@@ -30,13 +31,18 @@ class Bench:
 
     def __init__(self, tmp_path: Path) -> None:
         self.vendor = Cutting()
-        self.source = Source(self.vendor, cut_host(tmp_path, "whole"), 1.0, RealClock())
-        self.device = self.vendor.whole(cut_host(tmp_path, "whole"))
+        self.host = cut_host(tmp_path, "whole")
+        self.source = Source(self.vendor, self.host, 1.0, RealClock())
+        self.device = self.vendor.whole(self.host)
         self.switch = tmp_path / "host" / "cut" / "switch"
         self.file = tmp_path / "boot" / FILE
         self.entries: dict[str, LedgerEntry] = {}
         self.problems = Problems(lambda: START)
         self.standing = self.another()
+
+    def replace(self, vendor: Cutting) -> None:
+        """Let *vendor* answer from now on."""
+        self.source._asked = Here(vendor, self.host)
 
     def another(self) -> Standing:
         """As an instance that starts anew."""
@@ -141,7 +147,7 @@ async def test_need_that_cannot_be_known_is_a_problem_and_nothing_is_undone(benc
 
     await bench.standing.renew(bench.view())
     mute = Mute()
-    bench.source.vendor = mute
+    bench.replace(mute)
     await bench.standing.renew(bench.view())
 
     assert bench.told == {"setting-failed": "cutting/a: no idea"}
@@ -166,7 +172,7 @@ async def test_claim_that_ends_while_its_setting_is_renewed_leaves_nothing_set(
             super().apply(host, setting)
             bench.entries.clear()
 
-    bench.source.vendor = Ending()
+    bench.replace(Ending())
     bench.entries = {"1": bench.claim("short")}
     await bench.standing.renew(bench.view(through="dra"))
 
@@ -209,7 +215,7 @@ async def test_settings_that_one_device_needs_both_ways_conflict(bench: Bench) -
         def needs(self, host: Host, grant: object) -> tuple[Setting, ...]:  # noqa: ARG002 - a toy
             return (bench.setting("long"), bench.setting("short"))
 
-    bench.source.vendor = Torn()
+    bench.replace(Torn())
     await bench.standing.renew(bench.view())
 
     assert bench.switch.read_text() == "long"

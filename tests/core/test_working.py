@@ -241,14 +241,14 @@ def test_another_device_that_cannot_be_read_is_nothing_to_this_one() -> None:
 
 
 def test_block_of_a_claim_is_read_as_the_class_of_the_vendor() -> None:
-    assert claim_config(Toy(), {"level": 3}) == Block(level=3)
+    assert claim_config(Toy, {"level": 3}) == Block(level=3)
 
 
 def test_block_that_cannot_be_read_is_refused_with_every_path() -> None:
     block: Mapping[str, object] = {"level": "high", "names": "x"}
 
     with pytest.raises(ConfigRefused) as caught:
-        claim_config(Toy(), block)
+        claim_config(Toy, block)
     assert "$.vendor.level: " in str(caught.value)
     assert "$.vendor.names: unknown key, did you mean 'name'?" in str(caught.value)
     assert caught.value.remedy
@@ -267,4 +267,4 @@ def test_validator_of_a_vendor_that_ends_the_process_refuses_the_block() -> None
         claim_config = Ends
 
     with pytest.raises(ConfigRefused, match="SystemExit: no"):
-        claim_config(Strange(), {"value": 1})
+        claim_config(Strange, {"value": 1})
