@@ -5,4 +5,6 @@ from accelkit import Vendor, hookimpl
 
 @hookimpl
 def accelkit_vendors() -> list[type[Vendor]]:
-    return []
+    from accelkit.vendors.intel.vendor import Intel  # noqa: PLC0415 - loaded when it is asked for
+
+    return [Intel]

@@ -1,0 +1,39 @@
+"""Files of Intel GPUs, of which any may be missing or hold nonsense. Not here: what they mean."""
+
+import re
+
+from accelkit import Host, NotThere, PciFunction
+
+_NUMBER = re.compile(r"-?[0-9]{1,19}")
+_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+
+
+def text_at(host: Host, path: str) -> str | None:
+    """The text at *path*; None: this driver, or this GPU, has no such file.
+
+    Raises:
+        SourceError: It is there and cannot be read.
+    """
+    try:
+        return host.read(path).strip()
+    except NotThere:
+        return None
+
+
+def number_at(host: Host, path: str) -> int | None:
+    """The number at *path*; None: there is none, or it is no number.
+
+    Raises:
+        SourceError: It is there and cannot be read.
+    """
+    text = text_at(host, path)
+    return int(text) if text is not None and _NUMBER.fullmatch(text) else None
+
+
+def link_at(function: PciFunction, name: str) -> str | None:
+    """The PCI address that the link *name* of a function leads to; None: there is no such link."""
+    try:
+        last = function.host.resolve(function.path(name)).rpartition("/")[2]
+    except NotThere:
+        return None
+    return last if _ADDRESS.fullmatch(last) and last != function.address else None
