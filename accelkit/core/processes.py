@@ -1,7 +1,7 @@
 """Which processes have device files open, as /proc shows. Not here: which pod a process is of."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from accelkit.core.errors import SourceError
 from accelkit.core.host import Host, Stat
@@ -12,7 +12,12 @@ PROCESSES = "/proc"
 """proc(5); a process that goes while it is looked at, or that may not be looked at, is left out."""
 
 
-def holders_of(host: Host, nodes: Mapping[DeviceId, Iterable[str]]) -> Iterator[Holding]:
+def holders_of(
+    host: Host,
+    nodes: Mapping[DeviceId, Iterable[str]],
+    *,
+    among: Callable[[str], bool] = bool,
+) -> Iterator[Holding]:
     """One holding for each process and device of which it has a file open; opens none.
 
     By the number of the file, so that it does not matter what a container calls it.
@@ -20,6 +25,7 @@ def holders_of(host: Host, nodes: Mapping[DeviceId, Iterable[str]]) -> Iterator[
     Args:
         host: The door.
         nodes: Device files of each device that are its own; not those that devices share.
+        among: Whether a process is looked at, by its pid: most of a node's have many files open.
     """
     owners: dict[tuple[int, int], set[DeviceId]] = defaultdict(set)
     for device, paths in nodes.items():
@@ -29,6 +35,8 @@ def holders_of(host: Host, nodes: Mapping[DeviceId, Iterable[str]]) -> Iterator[
     if not owners:
         return
     for pid in sorted((n for n in host.names(PROCESSES) if n.isdecimal()), key=int):
+        if not among(pid):
+            continue
         held = {device for number in _open_files(host, pid) for device in owners.get(number, ())}
         for device in sorted(held):
             yield Holding(

@@ -79,3 +79,7 @@ def test_a_real_process_holds_what_it_has_open() -> None:
         pids = {h.holder.uid for h in holders_of(RealHost(), {null: ["/dev/null"]})}
         assert file.fileno() > 0
     assert str(os.getpid()) in pids
+
+
+def test_process_that_nobody_asks_about_is_passed_over(busy: Processes) -> None:
+    assert list(holders_of(busy, NODES, among=lambda pid: pid == "7")) == [held(TWO, 7)]
