@@ -1,8 +1,8 @@
 """What keeps chips from being served, in words. Reads only."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from accelkit import Finding, Host, SourceError
+from accelkit import DeviceId, Finding, Host, SourceError
 from accelkit.vendors.tpu.chips import Chip, Unready, nodes_of, shared_nodes
 from accelkit.vendors.tpu.discovery import Inventory, name_of
 from accelkit.vendors.tpu.facts import TPU_ENV
@@ -10,8 +10,14 @@ from accelkit.vendors.tpu.facts import TPU_ENV
 _OTHERS = 0o006
 
 
-def diagnose(host: Host, here: Inventory) -> Iterator[Finding]:
-    """All that is wrong, the cause before what follows from it."""
+def diagnose(host: Host, here: Inventory, strangers: Mapping[DeviceId, str]) -> Iterator[Finding]:
+    """All that is wrong, the cause before what follows from it.
+
+    Args:
+        host: The door.
+        here: What is on it.
+        strangers: Who has chips open and is in no pod.
+    """
     if not here.chips:
         yield Finding(
             symptom="no TPU is offered",
@@ -23,6 +29,14 @@ def diagnose(host: Host, here: Inventory) -> Iterator[Finding]:
     for chip in here.chips:
         yield from _chip(host, chip)
     yield from _slice(here)
+    for device, who in sorted(strangers.items()):
+        yield Finding(
+            symptom=f"{device.name} is busy for every pod",
+            suspect=who,
+            proof=f"{who} has its device file open and is in no pod",
+            remedy="end it: a chip is opened by one process only",
+            sure=True,
+        )
 
 
 def _chip(host: Host, chip: Chip) -> Iterator[Finding]:

@@ -1,14 +1,24 @@
 """What containers need: device files of each chip, and for the set what it is. Not here: laws."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping, Sequence
 
-from accelkit import ContainerEdits, Device, Edits, FrozenMap, Grant, Host, MissingParts
+from accelkit import ContainerEdits, Device, DeviceId, Edits, FrozenMap, Grant, Host, MissingParts
 from accelkit.vendors.tpu.discovery import Inventory
 from accelkit.vendors.tpu.environment import environment
+from accelkit.vendors.tpu.facts import GENERATIONS
+from accelkit.vendors.tpu.slices import Said, Slice, Unknown, read_slice
+
+_KINDS = {generation.name: generation for generation in GENERATIONS}
 
 
-def make_edits(host: Host, grant: Grant, here: Inventory) -> Edits:
+def make_edits(host: Host, grant: Grant, said: Said, look: Callable[[], Inventory]) -> Edits:
     """Device files of every chip, and the variables that describe the set.
+
+    Args:
+        host: The door.
+        grant: The set.
+        said: What the operator says of the slice.
+        look: Looks at all chips of the host, which is seldom needed.
 
     Raises:
         MissingParts: A device file is not there, or nobody says which slice the host is in.
@@ -19,7 +29,7 @@ def make_edits(host: Host, grant: Grant, here: Inventory) -> Edits:
         _check_nodes(host, device)
     return Edits(
         each=FrozenMap({d.id: ContainerEdits(nodes=d.nodes) for d in devices}),
-        whole=_described(devices, here) if devices else ContainerEdits(),
+        whole=_described(host, devices, said, look) if devices else ContainerEdits(),
     )
 
 
@@ -31,16 +41,48 @@ def _check_nodes(host: Host, device: Device) -> None:
         )
 
 
-def _described(devices: Iterable[Device], here: Inventory) -> ContainerEdits:
-    wanted = tuple(devices)
+def _described(
+    host: Host, devices: Sequence[Device], said: Said, look: Callable[[], Inventory]
+) -> ContainerEdits:
+    found = _as_discovered(host, devices, said) or _as_it_is(devices, look())
+    whole, indexes = found
+    nodes = {d.locality.numa_node for d in devices if d.locality.numa_node is not None}
+    return ContainerEdits(env=FrozenMap(environment(whole, indexes.values(), nodes)))
+
+
+def _as_discovered(
+    host: Host, devices: Sequence[Device], said: Said
+) -> tuple[Slice, Mapping[DeviceId, int]] | None:
+    """The slice, and each chip's index; None: discovery could not tell them."""
+    facts = devices[0].attributes
+    kind, chips = _KINDS.get(str(facts.get("generation"))), facts.get("chipsPerHost")
+    indexes = {d.id: i for d in devices if isinstance(i := d.attributes.get("index"), int)}
+    if kind is None or not isinstance(chips, int) or len(indexes) != len(devices):
+        return None
+    try:
+        return read_slice(host, kind, chips, said), indexes
+    except Unknown as error:
+        raise _unknown(devices, str(error)) from error
+
+
+def _as_it_is(devices: Sequence[Device], here: Inventory) -> tuple[Slice, Mapping[DeviceId, int]]:
     if here.slice is None:
+        raise _unknown(devices, here.unknown or "it is not there")
+    if here.slice.hosts > 1 and not here.complete:
         raise MissingParts(
-            f"{wanted[0].id}: {here.unknown or 'it is not there'}",
-            remedy="set topology, and chipsPerHost if need be, in the options of the vendor",
+            f"{len(here.chips)} of {here.slice.chips} chips of this worker are there: "
+            "its part of the slice cannot be used",
+            remedy="make a new virtual machine",
         )
     order = {address: i for i, chip in enumerate(here.chips) for address in chip.addresses}
-    indexes = {order[a] for d in wanted for a in d.aliases if a in order}
-    if len(indexes) != len(wanted):
-        raise MissingParts(f"{len(wanted) - len(indexes)} of {len(wanted)} chips are gone")
-    nodes = {d.locality.numa_node for d in wanted if d.locality.numa_node is not None}
-    return ContainerEdits(env=FrozenMap(environment(here.slice, indexes, nodes)))
+    indexes = {d.id: order[min(d.aliases)] for d in devices if min(d.aliases, default="") in order}
+    if len(indexes) != len(devices):
+        raise MissingParts(f"{len(devices) - len(indexes)} of {len(devices)} chips are gone")
+    return here.slice, indexes
+
+
+def _unknown(devices: Sequence[Device], reason: str) -> MissingParts:
+    return MissingParts(
+        f"{devices[0].id}: {reason}",
+        remedy="set topology, and chipsPerHost if need be, in the options of the vendor",
+    )

@@ -83,7 +83,9 @@ def _slice(device: Device) -> Iterator[Condition]:
     if "topology" not in device.attributes:
         yield condition("slice-unknown", Severity.FATAL)
     elif "index" not in device.attributes:
-        yield condition("chips-missing", Severity.DEGRADED)
+        # The host's part of a slice of several is used as a whole, or not at all.
+        alone = device.attributes.get("hosts") == 1
+        yield condition("chips-missing", Severity.DEGRADED if alone else Severity.FATAL)
 
 
 def _is_no_node(host: Host, path: str) -> bool:

@@ -99,7 +99,10 @@ class Tpu(
         self._users = holders.Users()
 
     def discover(self, host: Host) -> Iterator[Device | Unreadable]:
-        return discovery.discover_all(self, host, self._inventory(host))
+        for found in discovery.discover_all(self, host, self._inventory(host)):
+            if isinstance(found, Device):
+                self._users.know(found)
+            yield found
 
     def conditions(
         self, host: Host, device: Device, evidence: tuple[Evidence, ...]
@@ -121,10 +124,12 @@ class Tpu(
         return holders.read_holders(host, devices)
 
     def diagnose(self, host: Host) -> Iterator[Finding]:
-        return diagnosis.diagnose(host, self._inventory(host))
+        here = self._inventory(host)
+        devices = [d for d in discovery.discover_all(self, host, here) if isinstance(d, Device)]
+        return diagnosis.diagnose(host, here, holders.strangers(host, devices))
 
     def edits(self, host: Host, grant: Grant) -> Edits:
-        return edits.make_edits(host, grant, self._inventory(host))
+        return edits.make_edits(host, grant, self._said, lambda: self._inventory(host))
 
     def software(self, host: Host) -> Mapping[str, str]:
         """The kernel, which VFIO is a part of, and the driver of /dev/accelN where it says it."""

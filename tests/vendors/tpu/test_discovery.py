@@ -29,11 +29,8 @@ def test_chip_is_known_by_its_place(bench: Make) -> None:
 def test_chip_says_what_it_is_and_which_slice_it_is_in(bench: Make) -> None:
     device = bench("v5p", 4, topology="4x4x4", worker="7").devices()[1]
 
-    assert (device.kind, device.product, device.capacity) == (
-        "tpu",
-        "TPU v5p",
-        {"memory": 95 * GIB},
-    )
+    assert (device.kind, device.product) == ("tpu", "TPU v5p")
+    assert device.capacity == {"memory": 95 * GIB}
     assert device.attributes == {
         "generation": "v5p",
         "index": 1,
@@ -122,8 +119,7 @@ def test_host_of_eight_is_read_in_time(tmp_path: Path) -> None:
     took = []
     for _ in range(5):
         began = time.process_time()
-        found = list(vendor.discover(host))
+        assert len(list(vendor.discover(host))) == 8
         took.append(time.process_time() - began)
 
-    assert len(found) == 8
     assert min(took) < 3 * PROMISE_S
