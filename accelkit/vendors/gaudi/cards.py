@@ -110,9 +110,13 @@ def number_in(text: str, where: str, limit: int) -> int:
 
 
 def names_like(host: Host, folder: str, pattern: re.Pattern[str]) -> list[str]:
-    """Names in *folder* that are *pattern*, by their number."""
+    """Names in *folder* that are *pattern*, by the number that is its last group."""
     found = [match for name in host.names(folder) if (match := pattern.fullmatch(name))]
-    return [match[0] for match in sorted(found, key=lambda match: int(match[1]))]
+    return [match[0] for match in sorted(found, key=_by_number)]
+
+
+def _by_number(match: re.Match[str]) -> tuple[int, str]:
+    return int(match[match.lastindex or 0]), match[0]
 
 
 def card_at(function: PciFunction, elsewhere: Mapping[str, str]) -> Card | None:

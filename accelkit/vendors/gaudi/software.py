@@ -3,7 +3,7 @@
 import re
 
 from accelkit import Host, ModelError, SourceError, Version
-from accelkit.vendors.gaudi.cards import Card
+from accelkit.vendors.gaudi.cards import LONGEST, Card
 
 MODULE = "/sys/module/habanalabs/version"
 _RELEASE = re.compile(r"(?:^|[^\d.])(\d+)\.(\d+)\.\d+")
@@ -32,12 +32,11 @@ def of_card(card: Card) -> str | None:
 
 def as_version(text: str | None) -> Version | None:
     """*text* such as 1.22.0-ee698fb as a version; None: it is none."""
-    if text is None:
-        return None
     try:
-        return Version.parse(text)
+        found = None if text is None else Version.parse(text)
     except ModelError:
         return None
+    return found if len(str(found)) <= LONGEST else None
 
 
 def release_of(text: str | None) -> str | None:

@@ -10,6 +10,7 @@ from accelkit import (
     Edits,
     Event,
     Evidence,
+    Finding,
     Grant,
     Group,
     Holding,
@@ -17,20 +18,33 @@ from accelkit import (
     Link,
     PciFunction,
     PciMatch,
+    Sample,
     Signal,
     Signals,
+    SupportsDiagnosis,
     SupportsGroups,
     SupportsHealth,
     SupportsHolders,
     SupportsLinks,
     SupportsSignals,
+    SupportsTelemetry,
     Unreadable,
     Vendor,
     Version,
     holders_of,
     pci_functions,
 )
-from accelkit.vendors.gaudi import discovery, edits, facts, health, links, messages, software
+from accelkit.vendors.gaudi import (
+    diagnosis,
+    discovery,
+    edits,
+    facts,
+    health,
+    links,
+    messages,
+    software,
+    telemetry,
+)
 from accelkit.vendors.gaudi.cards import node_of
 
 
@@ -41,6 +55,8 @@ class Gaudi(
     SupportsLinks,
     SupportsGroups,
     SupportsHolders,
+    SupportsDiagnosis,
+    SupportsTelemetry,
 ):
     """Gaudi cards, from files alone: a card that is opened cannot be had by anybody else."""
 
@@ -94,6 +110,12 @@ class Gaudi(
         # Of the node to compute alone: the other one is for whoever looks on.
         nodes = {d.id: (node_of(d.handle),) for d in devices if d.handle is not None}
         return holders_of(host, nodes)
+
+    def diagnose(self, host: Host) -> Iterable[Finding]:
+        return diagnosis.diagnose(host, self._functions(host))
+
+    def samples(self, host: Host, devices: tuple[Device, ...]) -> Iterable[Sample]:
+        return telemetry.samples_of(host, devices)
 
     def edits(self, host: Host, grant: Grant) -> Edits:
         return edits.make_edits(host, grant)

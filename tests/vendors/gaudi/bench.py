@@ -12,6 +12,7 @@ from accelkit import (
     Device,
     Event,
     Evidence,
+    Finding,
     Grant,
     Granted,
     Host,
@@ -65,6 +66,10 @@ class Bench:
 
     def variables(self, *devices: Device) -> Mapping[str, str]:
         return self.whole(*devices).env
+
+    def findings(self) -> dict[str, Finding]:
+        """What diagnosis says, by suspect."""
+        return {f.suspect: f for f in self.vendor.diagnose(self.host)}
 
 
 class Make(Protocol):
