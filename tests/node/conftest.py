@@ -110,12 +110,14 @@ def gpus(cluster: Cluster) -> Gpus:
 
 
 @pytest.fixture
-def measured(pytestconfig: pytest.Config) -> Measured:
-    return Measured(pytestconfig)
+def measured(request: pytest.FixtureRequest) -> Measured:
+    return Measured(request.node)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if lines := summary(terminalreporter.config):
+    reports = (one for several in terminalreporter.stats.values() for one in several)
+    ended = [r for r in reports if isinstance(r, pytest.TestReport) and r.when == "teardown"]
+    if lines := summary(ended):
         terminalreporter.section("times on this node; promises are held elsewhere")
         terminalreporter.write_line("\n".join(lines))
 
