@@ -32,9 +32,9 @@ class Board:
     def number(self, position: int, boots: int) -> int:
         """Of a chip in its files: others after each boot, so that nobody takes them for names.
 
-        Turned by whole rows, or by one on a ring: links stay between neighbours.
+        Turned by half a torus, or by one on a ring: links and legal sets stay what they are.
         """
-        turn = facts.ROW if self.torus else 1
+        turn = 2 * facts.ROW if self.torus else 1
         return self.part.first + (position + boots * turn) % self.part.count
 
     def beside(self, number: int) -> tuple[int, ...]:
