@@ -46,6 +46,7 @@ _KNOWN: Mapping[str, Mapping[str, object]] = MappingProxyType(
         },
         "gaudi": {
             "by_place": True,
+            "many": 66,
             "words": {
                 Feature.FAULT: ("status {unit} disabled", "restore {unit}"),
                 Feature.FLAW: ("link {unit} 8", "restore {unit}"),
