@@ -116,24 +116,37 @@ def fresh(rig: Rig) -> dict[DeviceId, Device]:
     return {device.id: device for device in report.devices}
 
 
-def beds(bench: PluginBench, *, count: int = UNITS, every: bool = False) -> Iterator[Bed]:
+def beds(
+    bench: PluginBench, *, count: int = UNITS, every: bool = False, needed: bool = True
+) -> Iterator[Bed]:
     """One device to cut on a fresh machine of the first sort that has one, or of *every* one.
+
+    Args:
+        bench: Of the plugin.
+        count: Units of a machine.
+        every: Look at all sorts of machines.
+        needed: False: none is fine where modes alone cut devices.
 
     Raises:
         Unanswered: There is none, though the plugin says that it cuts devices.
-        Inapplicable: The one product that is looked at cannot be cut so.
+        Inapplicable: Modes alone cut devices, or the one product that is looked at has none.
     """
     done: set[str | None] = set()
+    by_mode = False
     for way in ways(bench.subject):
         if way.product not in done:
             rig = bench.rigged(bench.machine(way, count=count))
+            by_mode |= any(mode.cut for device in rig.devices() for mode in device.modes)
             if (bed := _bed(rig, 1 if done else TRIES)) is not None:
                 done.add(way.product)
                 yield bed
                 if not every:
                     return
-    if not done:
-        raise lacking(bench.subject, "has devices out of which partitions can be cut one by one")
+    if done or (by_mode and not needed):
+        return
+    if by_mode:
+        raise Inapplicable("all partitions come and go with modes of their devices")
+    raise lacking(bench.subject, "has devices out of which partitions can be cut one by one")
 
 
 def lacking(subject: PluginSubject, what: str) -> Exception:

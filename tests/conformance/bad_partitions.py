@@ -206,6 +206,14 @@ class Forcing(Sim):
         super().set_mode(host, device, mode)
 
 
+class OneWay(Sim):
+    """Says that it has set the first mode again, and has not."""
+
+    def set_mode(self, host: Host, device: Device, mode: str) -> None:
+        if mode != "single":
+            super().set_mode(host, device, mode)
+
+
 class Nodding(Sim):
     """Says that a mode is set that there is not."""
 

@@ -8,6 +8,7 @@ import pytest
 from accelkit.conformance.checks import CHECKS, AnyCheck
 from accelkit.conformance.model import Level, Verdict
 from accelkit.conformance.runner import run_check
+from accelkit.conformance.subjects import PluginSubject
 from accelkit.vendors.sim.vendor import Sim
 from tests.conformance import bad_calls, bad_partitions, bad_vendors
 
@@ -57,3 +58,23 @@ def test_a_plugin_that_keeps_the_rule_is_not(check: AnyCheck) -> None:
     result = run_check(check, bad_vendors.subject(Sim, check.id))
 
     assert (result.verdict, result.findings) == (Verdict.PASS, ())
+
+
+@pytest.mark.parametrize(
+    "ident, vendor, verdict",
+    [
+        ("P02", Sim, Verdict.NOT_APPLICABLE),
+        ("P05", Sim, Verdict.PASS),
+        ("P05", bad_partitions.OneWay, Verdict.FAIL),
+        ("P10", Sim, Verdict.PASS),
+        ("P10", bad_partitions.Nodding, Verdict.FAIL),
+    ],
+)
+def test_modes_are_looked_at_where_they_alone_cut_devices(
+    ident: str, vendor: type[Sim], verdict: Verdict
+) -> None:
+    check = next(check for check in IN_PROCESS if check.id == ident)
+
+    result = run_check(check, PluginSubject(vendor=vendor, product="modal"))
+
+    assert result.verdict is verdict

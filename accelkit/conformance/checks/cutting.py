@@ -33,7 +33,7 @@ PID = "4711"
 
 
 def restored(bench: PluginBench) -> Iterator[str]:
-    for bed in beds(bench, every=True):
+    for bed in beds(bench, every=True, needed=False):
         for place in bed.some()[:3]:
             yield from _made_and_unmade(bed, place)
     for rig in rigs(bench):
@@ -207,7 +207,7 @@ def busy(bench: PluginBench) -> Iterator[str]:
             yield from _held(rig, device)
     if not found:
         raise Inapplicable("no device has modes that can be set")
-    for bed in beds(bench, count=1):
+    for bed in beds(bench, count=1, needed=False):
         modes = [mode.name for mode in bed.parent.modes if mode.name != bed.parent.mode]
         part = bed.made(bed.free[0])
         yield from _stays(bed.rig, bed.parent, modes, f"{part.id} is there")
