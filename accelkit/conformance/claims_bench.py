@@ -38,6 +38,7 @@ class ClaimsBench(Staged):
     Args:
         subject: Whose driver.
         stages: Lends what runs.
+        setup: How the driver runs, if a check does not wish for anything else.
     """
 
     # Claims.

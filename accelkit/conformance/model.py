@@ -6,6 +6,8 @@ from typing import Generic, TypeVar
 
 import attrs
 
+from accelkit.conformance.setups import Setup
+
 B_contra = TypeVar("B_contra", contravariant=True)
 
 
@@ -142,6 +144,8 @@ class Check(Generic[B_contra]):
     needs: tuple[type | Feature, ...] = ()
     """Abilities and features; without one of them the check is not applicable."""
     badges: frozenset[Badge] = frozenset()
+    setup: Setup = Setup()
+    """With claims: how the driver runs first. Checks that have the same one share what runs."""
     body: Callable[[B_contra], Iterator[str]]
     """Yields one sentence for each thing that is wrong; what it raises is one more."""
 

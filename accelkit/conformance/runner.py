@@ -5,7 +5,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import date
 from typing import cast
 
@@ -25,6 +25,7 @@ from accelkit.conformance.model import (
     Verdict,
 )
 from accelkit.conformance.report import BAD, Report, Result
+from accelkit.conformance.setups import Setup
 from accelkit.conformance.sims.plugins import said
 from accelkit.conformance.socket_bench import SocketBench
 from accelkit.conformance.stage import Stages
@@ -36,9 +37,6 @@ from accelkit.core.vendor import ABILITIES
 
 LIMIT_S = {Level.L1: 60.0, Level.L2: 60.0}
 """How long one check may take before it counts as hanging."""
-
-IDLE = 4
-"""Drivers that wait for a check which wants them as they are."""
 
 
 @attrs.frozen(kw_only=True, field_transformer=freeze)
@@ -109,32 +107,35 @@ def run(
         abilities=subject.abilities(),
         product=(subject.product or "") if isinstance(subject, PluginSubject) else "",
         seed=options.seed,
-        results=tuple(results),
+        results=tuple(sorted(results, key=lambda result: result.id)),
     )
 
 
 def _results(checks: Sequence[AnyCheck], subject: Subject, options: Options) -> Iterator[Result]:
-    """The results of *checks*, in their order."""
+    """The results of *checks* as they come: those that share what runs one after another."""
+    ordered = sorted(checks, key=_place)
+    wished = [c.setup for c in ordered if c.arena is Arena.CLAIMS and not any(why_not(c, subject))]
+    stages = Stages(subject, options.jobs, wished)
     aside = isinstance(subject, PluginSubject) and options.jobs > 1
     # Checks in process count threads and files: they want the process to themselves.
-    alone = [c for c in checks if c.level is Level.L1 or not aside]
-    stages = Stages(subject, max(options.jobs, IDLE))
-    done = {c.id: run_check(c, subject, options, stages) for c in alone} if aside else {}
+    alone = [c for c in ordered if c.level is Level.L1 or not aside]
     pool = ThreadPoolExecutor(options.jobs, "conformance-jobs")
     try:
-        coming = {
-            check.id: pool.submit(run_check, check, subject, options, stages)
-            for check in checks
-            if aside and check.id not in done
-        }
-        for check in checks:
-            if check.id in coming:
-                yield coming[check.id].result()
-            else:
-                yield done.get(check.id) or run_check(check, subject, options, stages)
+        yield from (run_check(check, subject, options, stages) for check in alone)
+        coming = [
+            pool.submit(run_check, check, subject, options, stages)
+            for check in ordered
+            if check not in alone
+        ]
+        yield from (done.result() for done in as_completed(coming))
     finally:
         pool.shutdown(cancel_futures=True)
         stages.close()
+
+
+def _place(check: AnyCheck) -> tuple[object, ...]:
+    """Where *check* comes in a run: what most want first, so that the slow ones overlap."""
+    return check.level, check.arena, check.setup != Setup(), repr(check.setup), check.id
 
 
 def chosen(select: Select) -> tuple[AnyCheck, ...]:
@@ -180,6 +181,8 @@ def run_check(
     if lack:
         verdict, findings = Verdict.NOT_APPLICABLE, lack
     else:
+        if check.arena is Arena.CLAIMS:
+            stages.begin(check.setup)
         turns = range(max(1, options.repeat))
         runs = [_findings(check, subject, options, stages, turn) for turn in turns]
         verdict, findings = _judged(check, runs, options)
@@ -272,7 +275,7 @@ def _bench(check: AnyCheck, subject: Subject, seed: int, scale: float, stages: S
         case Arena.SOCKETS:
             return SocketBench(subject, seed, scale)
         case Arena.CLAIMS:
-            return ClaimsBench(subject, seed, scale, stages)
+            return ClaimsBench(subject, seed, scale, stages, check.setup)
 
 
 def _collect(body: Callable[[Scope], Iterator[str]], bench: Scope, found: Found) -> None:

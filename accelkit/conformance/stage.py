@@ -6,15 +6,18 @@ Not here: what checks do with it.
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
+import attrs
+
 from accelkit.conformance.bench import Scope
 from accelkit.conformance.claims_agent import ClaimsAgent
 from accelkit.conformance.model import Feature, Level, Unanswered
-from accelkit.conformance.setups import Setup, Site
+from accelkit.conformance.setups import MANY, Setup, Site
 from accelkit.conformance.sims.api.files import port_of
 from accelkit.conformance.sims.api.kinds import NAMESPACES, TEMPLATES, kinds
 from accelkit.conformance.sims.api.server import ApiSim
@@ -274,19 +277,36 @@ def _driver_of(subject: Subject, home: Path, scale: float) -> ClaimsDriver:
     return driver  # type: ignore[return-value]  # a driver with a DRA name is one of claims
 
 
+def fitting(subject: Subject, setup: Setup) -> Setup:
+    """*setup* with as many devices as *subject* can bear, where it wishes for many."""
+    if setup.units == MANY and isinstance(subject, PluginSubject):
+        return attrs.evolve(setup, units=subject.many)
+    return setup
+
+
 class Stages:
     """Stages that a check may have when another is done with them.
 
     Args:
         subject: Whose driver.
         most: How many may wait for their next check.
+        coming: Setups of the checks that are still to come; None: nobody knows.
     """
 
-    def __init__(self, subject: Subject, most: int = 1) -> None:
+    def __init__(
+        self, subject: Subject, most: int = 1, coming: Iterable[Setup] | None = None
+    ) -> None:
         self._subject = subject
         self._most = most
+        self._coming = None if coming is None else Counter(fitting(subject, s) for s in coming)
         self._idle: list[Stage] = []
         self._lock = threading.Lock()
+
+    def begin(self, setup: Setup) -> None:
+        """Know that one of the checks with *setup* is not to come any more."""
+        with self._lock:
+            if self._coming is not None:
+                self._coming[fitting(self._subject, setup)] -= 1
 
     def take(self, setup: Setup, seed: int, scale: float) -> Stage:
         """A stage with *setup* whose devices are published; of one process there is one only.
@@ -309,12 +329,16 @@ class Stages:
         """Let the next check have *stage*, or end it."""
         clean = stage.tidy()
         with self._lock:
-            if clean:
-                self._idle.append(stage)
-            spare = self._idle[: max(0, len(self._idle) - self._most)] if clean else [stage]
-            self._idle = [one for one in self._idle if one not in spare]
+            there = [*self._idle, stage]
+            fit = [one for one in self._idle if self._is_wanted(one)]
+            fit += [stage] if clean and self._is_wanted(stage) else []
+            self._idle = fit[max(0, len(fit) - self._most) :]
+            spare = [one for one in there if one not in self._idle]
         for one in spare:
             one.close()
+
+    def _is_wanted(self, stage: Stage) -> bool:
+        return self._coming is None or self._coming[stage.setup] > 0
 
     def close(self) -> None:
         while self._idle:

@@ -20,8 +20,8 @@ from accelkit.conformance.sims.dra.events import DriverRegistered
 from accelkit.conformance.sims.dra.wiping import wipe
 from accelkit.conformance.sims.kubelet import KubeletSim
 from accelkit.conformance.socket_bench import FIRST_S
-from accelkit.conformance.stage import Stage, Stages, opened
-from accelkit.conformance.subjects import ClaimsDriver, PluginSubject, Subject
+from accelkit.conformance.stage import Stage, Stages, fitting, opened
+from accelkit.conformance.subjects import ClaimsDriver, Subject
 from accelkit.core.allocation import ClaimRef
 from accelkit.core.kube import Json
 
@@ -74,12 +74,21 @@ class Staged(Scope):
     Args:
         subject: Whose driver.
         stages: Lends what runs.
+        setup: How the driver runs, if a check does not wish for anything else.
     """
 
-    def __init__(self, subject: Subject, seed: int, scale: float, stages: Stages) -> None:
+    def __init__(
+        self,
+        subject: Subject,
+        seed: int,
+        scale: float,
+        stages: Stages,
+        setup: Setup = Setup(),  # noqa: B008 - frozen
+    ) -> None:
         super().__init__(seed, scale)
         self.subject = subject
         self._stages = stages
+        self._setup = fitting(subject, setup)
         self._stage: Stage | None = None
         self._spoilt = False
         self._prepared: list[ClaimRef] = []
@@ -115,12 +124,12 @@ class Staged(Scope):
 
         Args:
             fresh: It was just started, for this check alone.
-            wishes: Fields of a `Setup`.
+            wishes: Fields of its `Setup` that are to be others than the check says.
 
         Raises:
             Unanswered: None comes.
         """
-        setup = Setup(**wishes)  # type: ignore[arg-type]  # its fields
+        setup = attrs.evolve(self._setup, **wishes)  # type: ignore[arg-type]  # its fields
         if fresh:
             self._spoilt = True
             stage = opened(Stage(self.subject, setup, self.seed, self.scale))
@@ -146,7 +155,7 @@ class Staged(Scope):
     @property
     def many(self) -> int:
         """Devices enough for several slices."""
-        return self.subject.many if isinstance(self.subject, PluginSubject) else MANY
+        return fitting(self.subject, Setup(units=MANY)).units
 
     @property
     def features(self) -> frozenset[Feature]:

@@ -8,6 +8,7 @@ import grpc.aio
 from accelkit.conformance.checks.making import with_claims
 from accelkit.conformance.claims_bench import ClaimsBench, config_block
 from accelkit.conformance.model import Check, Feature, Inapplicable
+from accelkit.conformance.setups import Setup
 from accelkit.conformance.sims.dra.cdi import Injected
 from accelkit.conformance.staged import Offered
 from accelkit.core.kube import Json
@@ -156,7 +157,7 @@ def admin(bench: ClaimsBench) -> Iterator[str]:
 
 
 def shares(bench: ClaimsBench) -> Iterator[str]:
-    device = bench.shareable(bench.up(shares=2))
+    device = bench.shareable(bench.up())
     given = [bench.result(device), bench.result(device)]
     refs = [bench.claim(results=[one]) for one in given]
     found = [bench.prepared(ref) for ref in refs]
@@ -197,7 +198,9 @@ CHECKS: tuple[Check[ClaimsBench], ...] = (
     ),
     with_claims("DR15", "A device that a claim has is given to no other one.", taken),
     with_claims("DR16", "Admin access takes nothing away.", admin),
-    with_claims("DR17", "Shares are told apart by their ids.", shares, Feature.CDI),
+    with_claims(
+        "DR17", "Shares are told apart by their ids.", shares, Feature.CDI, setup=Setup(shares=2)
+    ),
     with_claims(
         "DR25",
         "Devices that must go together are refused for several requests.",

@@ -119,13 +119,13 @@ def long_paths(bench: ClaimsBench) -> Iterator[str]:
 
 
 def health(bench: ClaimsBench) -> Iterator[str]:
-    bench.up(release="1.36")
+    bench.up()
     versions = [v for _, info in infos(bench) for v in info.supported_versions]
     if not any(version.endswith(".DRAResourceHealth") for version in versions):
         raise Inapplicable("it does not tell about health")
     yield from _heard(bench, "1.36")
     bench.leave()
-    bench.up()
+    bench.up(release="1.37")
     yield from _heard(bench, "1.37")
 
 
@@ -142,7 +142,7 @@ def _heard(bench: ClaimsBench, release: str) -> Iterator[str]:
 
 
 def metadata(bench: ClaimsBench) -> Iterator[str]:
-    device = bench.up(metadata=True)[0]
+    device = bench.up()[0]
     mounts = bench.injected(bench.prepared(bench.claim(device))).mounts
     files = [Path(host) for inside, host in mounts if inside.startswith(METADATA)]
     if not files:
@@ -204,12 +204,15 @@ CHECKS: tuple[Check[ClaimsBench], ...] = (
     with_claims("DR01", "The driver says who it is and what it serves.", says_who),
     with_claims("DR02", "A driver that was refused stays, and comes again.", comes_again),
     with_claims("DR03", "Sockets have short names where directories have long ones.", long_paths),
-    with_claims("DR21", "Health is told to every kubelet that asks.", health),
+    with_claims(
+        "DR21", "Health is told to every kubelet that asks.", health, setup=Setup(release="1.36")
+    ),
     with_claims(
         "DR22",
         "Files that describe devices say what slices say.",
         metadata,
         Feature.CDI,
+        setup=Setup(metadata=True),
     ),
     with_claims(
         "DR28", "A message about health has at most 1,000 bytes.", short_messages, Feature.BREAK

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import attrs
+
 from accelkit.conformance.checks.making import with_claims
 from accelkit.conformance.claims_bench import RUN_S, ClaimsBench
 from accelkit.conformance.model import Badge, Check, Feature, Inapplicable, Unanswered
@@ -20,6 +22,8 @@ from accelkit.core.kube import CLAIMS, CLASSES, Json
 
 OLD = "1.35"
 """The last kubelet that lets such pods run without a device."""
+BY_CLAIMS = Setup(resource=RESOURCE)
+BY_PLUGIN = attrs.evolve(BY_CLAIMS, through="kubelet")
 NOTHING_S = 4.0
 """Enough for a driver that publishes at all."""
 
@@ -38,7 +42,7 @@ def _with_classes(bench: ClaimsBench) -> tuple[Json, ...]:
 
 
 def mapped(bench: ClaimsBench) -> Iterator[str]:
-    bench.up(resource=RESOURCE)
+    bench.up()
     classes = _with_classes(bench)
     named = [text(item, "spec", "extendedResourceName") for item in classes]
     yield from (f"{name!r} is no name of a resource" for name in named if not is_extended(name))
@@ -56,7 +60,7 @@ def mapped(bench: ClaimsBench) -> Iterator[str]:
 
 
 def as_many(bench: ClaimsBench) -> Iterator[str]:
-    claims = len(bench.up(resource=RESOURCE))
+    claims = len(bench.up())
     bench.leave()
     plugin = len(_listed_first(bench))
     if claims != plugin:
@@ -65,7 +69,7 @@ def as_many(bench: ClaimsBench) -> Iterator[str]:
 
 def _listed_first(bench: ClaimsBench) -> set[str]:
     """Ids of the resource, served by the device plugin."""
-    bench.up(resource=RESOURCE, through="kubelet")
+    bench.up(through="kubelet")
     if not bench.happens(lambda: _listed(bench), FIRST_S):
         raise Unanswered(f"no list of {RESOURCE} comes{bench.driver.said()}")
     return set(_listed(bench))
@@ -82,7 +86,7 @@ def _allocatable(bench: ClaimsBench) -> int:
 
 
 def one_path(bench: ClaimsBench) -> Iterator[str]:
-    bench.up(resource=RESOURCE)
+    bench.up()
     bench.still(1.0)
     if _allocatable(bench):
         yield f"{RESOURCE} is served by claims, and the node has it by a device plugin, too"
@@ -161,7 +165,7 @@ def as_a_whole(bench: ClaimsBench) -> Iterator[str]:
 
 
 def waits_for_claims(bench: ClaimsBench) -> Iterator[str]:
-    bench.up(resource=RESOURCE)
+    bench.up()
     _with_classes(bench)
     pod = bench.run(resources={RESOURCE: 1})
     bench.restart(through="kubelet")
@@ -194,7 +198,7 @@ def old_kubelet(bench: ClaimsBench) -> Iterator[str]:
 
 
 def by_profile(bench: ClaimsBench) -> Iterator[str]:
-    bench.up(cut=True, resource=BY_PROFILE)
+    bench.up()
     classes = _with_classes(bench)
     named = [text(item, "spec", "extendedResourceName") for item in classes]
     if len(named) == 1:
@@ -219,7 +223,7 @@ def _selects(item: Json, device: Device) -> bool:
 
 
 def nothing(bench: ClaimsBench) -> Iterator[str]:
-    bench.up(resource=RESOURCE)
+    bench.up()
     _with_classes(bench)
     pod = bench.pod(resources={RESOURCE: 0})
     if not bench.happens(lambda: bench.running(pod), RUN_S):
@@ -246,6 +250,7 @@ CHECKS: tuple[Check[ClaimsBench], ...] = (
         mapped,
         Feature.EXTENDED,
         badges=EXTENDED,
+        setup=BY_CLAIMS,
     ),
     with_claims(
         "ER02",
@@ -254,6 +259,7 @@ CHECKS: tuple[Check[ClaimsBench], ...] = (
         Feature.EXTENDED,
         Feature.SWITCH,
         badges=EXTENDED,
+        setup=BY_CLAIMS,
     ),
     with_claims(
         "ER03",
@@ -262,6 +268,7 @@ CHECKS: tuple[Check[ClaimsBench], ...] = (
         Feature.EXTENDED,
         Feature.SWITCH,
         badges=EXTENDED,
+        setup=BY_CLAIMS,
     ),
     with_claims(
         "ER04",
@@ -271,6 +278,7 @@ CHECKS: tuple[Check[ClaimsBench], ...] = (
         Feature.SWITCH,
         Feature.RESTART,
         badges=EXTENDED,
+        setup=BY_PLUGIN,
     ),
     with_claims(
         "ER05",
@@ -279,6 +287,7 @@ CHECKS: tuple[Check[ClaimsBench], ...] = (
         Feature.EXTENDED,
         badges=EXTENDED,
         must=False,
+        setup=Setup(cut=True, resource=BY_PROFILE),
     ),
     with_claims(
         "ER06",
@@ -287,6 +296,7 @@ CHECKS: tuple[Check[ClaimsBench], ...] = (
         Feature.EXTENDED,
         Feature.CDI,
         badges=EXTENDED,
+        setup=BY_CLAIMS,
     ),
     with_claims(
         "ER07",
@@ -296,6 +306,7 @@ CHECKS: tuple[Check[ClaimsBench], ...] = (
         Feature.SWITCH,
         Feature.RESTART,
         badges=EXTENDED,
+        setup=BY_PLUGIN,
     ),
     with_claims(
         "ER08",
@@ -305,6 +316,7 @@ CHECKS: tuple[Check[ClaimsBench], ...] = (
         Feature.SWITCH,
         Feature.RESTART,
         badges=EXTENDED,
+        setup=BY_PLUGIN,
     ),
     with_claims(
         "ER09",
@@ -314,6 +326,7 @@ CHECKS: tuple[Check[ClaimsBench], ...] = (
         Feature.SWITCH,
         Feature.RESTART,
         badges=EXTENDED,
+        setup=BY_CLAIMS,
     ),
     with_claims(
         "ER10",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from accelkit.conformance.model import Arena, Badge, Check, Feature, Level
+from accelkit.conformance.setups import Setup
 
 if TYPE_CHECKING:
     from accelkit.conformance.bench import PluginBench
@@ -61,6 +62,7 @@ def with_claims(
     *needs: type | Feature,
     badges: tuple[Badge, ...] = (Badge.DRA,),
     must: bool = True,
+    setup: Setup = Setup(),  # noqa: B008 - frozen
 ) -> Check[ClaimsBench]:
     """A check of whatever serves claims."""
     return Check(
@@ -71,5 +73,6 @@ def with_claims(
         must=must,
         needs=(Feature.DRIVER, *needs),
         badges=frozenset(badges),
+        setup=setup,
         body=body,
     )

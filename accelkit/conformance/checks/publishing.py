@@ -7,7 +7,7 @@ from accelkit.conformance.checks.making import with_claims
 from accelkit.conformance.checks.slices import part_of
 from accelkit.conformance.claims_bench import ClaimsBench
 from accelkit.conformance.model import Check, Feature, Inapplicable, Unanswered
-from accelkit.conformance.setups import Setup
+from accelkit.conformance.setups import MANY, Setup
 from accelkit.conformance.sims.api.faults import writes
 from accelkit.conformance.sims.api.journal import Asked
 from accelkit.conformance.sims.api.values import number, part, parts, text
@@ -64,7 +64,7 @@ def _empty(bench: ClaimsBench) -> None:
 
 
 def degraded(bench: ClaimsBench) -> Iterator[str]:
-    before = bench.up(release="1.35")
+    before = bench.up()
     bench.driver.break_device()
     if not bench.happens(lambda: len(bench.stage.devices()) < len(before), SOON_S):
         yield "a broken device stays in slices of a server that drops taints: pods get it"
@@ -84,7 +84,7 @@ def _drops(bench: ClaimsBench) -> bool:
 
 
 def never_mixed(bench: ClaimsBench) -> Iterator[str]:
-    bench.up(units=bench.many)
+    bench.up()
     old = {device.name: device.item for device in bench.devices()}
     since = bench.version()
     bench.restart(mark="b")
@@ -196,7 +196,7 @@ def _of_slices(asked: Asked) -> bool:
 
 
 def trimmed(bench: ClaimsBench) -> Iterator[str]:
-    devices = bench.up(rich=True)
+    devices = bench.up()
     for device in devices:
         size = len(part(device.item, "attributes")) + len(part(device.item, "capacity"))
         if size > ENTRIES:
@@ -247,7 +247,7 @@ def held(bench: ClaimsBench) -> Iterator[str]:
 
 
 def _stays_shareable(bench: ClaimsBench) -> Iterator[str]:
-    devices = bench.up(shares=2)
+    devices = bench.up()
     if not any(device.shareable for device in devices):
         return
     device = bench.shareable(devices)
@@ -263,7 +263,7 @@ _MANY = "allowMultipleAllocations"
 
 
 def _stays_listed(bench: ClaimsBench) -> Iterator[str]:
-    devices = bench.up()
+    devices = bench.up(shares=1)
     bench.spoil()
     for device in devices:
         bench.prepared(bench.claim(device))
@@ -319,6 +319,7 @@ CHECKS: tuple[Check[ClaimsBench], ...] = (
         "Where fields are dropped, devices that need them are left out.",
         degraded,
         Feature.BREAK,
+        setup=Setup(release="1.35"),
     ),
     with_claims(
         "SL11",
@@ -327,6 +328,7 @@ CHECKS: tuple[Check[ClaimsBench], ...] = (
         Feature.MANY,
         Feature.REDRAW,
         Feature.RESTART,
+        setup=Setup(units=MANY),
     ),
     with_claims(
         "SL12", "A broken device that a claim has gets a taint, and stays.", tainted, Feature.BREAK
@@ -347,6 +349,7 @@ CHECKS: tuple[Check[ClaimsBench], ...] = (
         Feature.RICH,
         Feature.RESTART,
         must=False,
+        setup=Setup(rich=True),
     ),
     with_claims(
         "SL17",
@@ -357,7 +360,9 @@ CHECKS: tuple[Check[ClaimsBench], ...] = (
         Feature.RESTART,
         must=False,
     ),
-    with_claims("SL18", "A device that a claim has stays published as it is.", held),
+    with_claims(
+        "SL18", "A device that a claim has stays published as it is.", held, setup=Setup(shares=2)
+    ),
     with_claims(
         "SL19",
         "After a start nothing is published without the devices that claims have.",

@@ -7,12 +7,14 @@ from fractions import Fraction
 from accelkit.conformance.checks.making import with_claims
 from accelkit.conformance.claims_bench import ClaimsBench
 from accelkit.conformance.model import Check, Feature, Inapplicable
+from accelkit.conformance.setups import MANY, Setup
 from accelkit.conformance.sims.api.quantity import amount
 from accelkit.conformance.sims.api.values import entries, number, parts, text, texts
 from accelkit.conformance.staged import SOON_S, Offered
 from accelkit.core.kube import NODES, Json
 
 TEXT_LIMIT = 64
+CUT = Setup(cut=True)
 """Bytes of a string or a version in an attribute."""
 Counters = Mapping[tuple[str, str], Fraction]
 
@@ -30,7 +32,7 @@ def _refused(bench: ClaimsBench) -> Iterator[str]:
 
 
 def many(bench: ClaimsBench) -> Iterator[str]:
-    devices = bench.up(units=bench.many)
+    devices = bench.up()
     if len(devices) < bench.many:
         yield f"of {bench.many} devices {len(devices)} are published"
     if Feature.BREAK in bench.features:
@@ -71,7 +73,7 @@ def _counted(bench: ClaimsBench) -> tuple[list[Json], list[Offered]]:
     Raises:
         Inapplicable: There are none.
     """
-    bench.up(cut=True)
+    bench.up()
     slices, devices = bench.slices(), bench.devices()
     if not any("sharedCounters" in part_of(s) for s in slices) and not any(
         "consumesCounters" in d.item for d in devices
@@ -132,7 +134,7 @@ def owned(bench: ClaimsBench) -> Iterator[str]:
 
 
 def strict(bench: ClaimsBench) -> Iterator[str]:
-    bench.up(cut=True)
+    bench.up()
     slices = bench.slices()
     known = totals(slices)
     for device in bench.devices():
@@ -156,7 +158,7 @@ def _too_long(device: Offered) -> Iterator[str]:
 
 
 def ordered(bench: ClaimsBench) -> Iterator[str]:
-    bench.up(cut=True)
+    bench.up()
     before = [device.name for device in bench.devices()]
     bench.wipe()
     if not bench.happens(bench.stage.published, 3 * SOON_S):
@@ -169,7 +171,7 @@ def ordered(bench: ClaimsBench) -> Iterator[str]:
 
 
 def whole_numbers(bench: ClaimsBench) -> Iterator[str]:
-    bench.up(shares=2)
+    bench.up()
     for device in bench.devices():
         for name, value in entries(device.item, "capacity"):
             found = [text(value, "value"), text(value, "requestPolicy", "default")]
@@ -187,7 +189,7 @@ def no_overlap(bench: ClaimsBench) -> Iterator[str]:
     known = totals(slices)
     consumed = {device.name: device.counters for device in devices}
     bench.leave()
-    bench.up(cut=True, release="1.35")
+    bench.up(release="1.35")
     left = dict(known)
     for device in bench.devices():
         for counter, value in consumed.get(device.name, {}).items():
@@ -202,14 +204,16 @@ def no_overlap(bench: ClaimsBench) -> Iterator[str]:
 
 CHECKS: tuple[Check[ClaimsBench], ...] = (
     with_claims("SL01", "Slices are within the limits of the API.", accepted),
-    with_claims("SL02", "Many devices are in several slices.", many, Feature.MANY),
+    with_claims(
+        "SL02", "Many devices are in several slices.", many, Feature.MANY, setup=Setup(units=MANY)
+    ),
     with_claims("SL03", "A pool is as large as it says, and of one generation.", one_generation),
     with_claims("SL04", "Names of devices are unique, and the node has one pool.", names),
-    with_claims("SL05", "Counters that devices consume are there.", resolve),
-    with_claims("SL06", "Counter sets have slices of their own.", apart),
+    with_claims("SL05", "Counters that devices consume are there.", resolve, setup=CUT),
+    with_claims("SL06", "Counter sets have slices of their own.", apart, setup=CUT),
     with_claims("SL07", "Slices belong to their node.", owned),
-    with_claims("SL20", "What servers do not check is right, too.", strict),
-    with_claims("SL21", "Devices are in the same order each time.", ordered),
-    with_claims("SL23", "Where counters are dropped, nothing overlaps.", no_overlap),
-    with_claims("SL24", "Capacities are whole numbers.", whole_numbers),
+    with_claims("SL20", "What servers do not check is right, too.", strict, setup=CUT),
+    with_claims("SL21", "Devices are in the same order each time.", ordered, setup=CUT),
+    with_claims("SL23", "Where counters are dropped, nothing overlaps.", no_overlap, setup=CUT),
+    with_claims("SL24", "Capacities are whole numbers.", whole_numbers, setup=Setup(shares=2)),
 )
