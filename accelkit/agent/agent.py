@@ -17,6 +17,7 @@ from accelkit.agent.holders import Holders, HoldingsReader
 from accelkit.agent.knowledge import Knowledge
 from accelkit.agent.leader import Lease, prepare_run_directory
 from accelkit.agent.listening import Listening
+from accelkit.agent.measuring import Measuring
 from accelkit.agent.metrics import Metrics
 from accelkit.agent.port import Shared
 from accelkit.agent.problems import Problems
@@ -92,6 +93,7 @@ class Agent:
         self._clock = parts.clock
         self._metrics = Metrics()
         self._problems = Problems(parts.clock.now)
+        self._measuring = Measuring(self._problems, parts.clock)
         self._pending = Pending(parts.clock)
         self._holders = Holders(parts.holdings, self._problems)
         self._knowledge = Knowledge(
@@ -279,7 +281,7 @@ class Agent:
         yield self._renew()
         yield self._listening.serve_port()
         for source in self._knowledge.sources.values():
-            yield from loops.all_of(self._knowledge, source, self._clock)
+            yield from loops.all_of(self._knowledge, source, self._measuring, self._clock)
         if self._parts.holdings is not None:
             yield loops.read_holdings(self._knowledge, self._shared.holdings, self._clock)
         yield from self._duties.loops(self.problems)
@@ -343,6 +345,8 @@ class Agent:
         figures.show_events(self._metrics, store.view, self._knowledge.evidence)
         figures.show_problems(self._metrics, self.problems())
         self._duties.show(self._metrics)
+        names, leading = self._knowledge.policy.telemetry.names, self._shared.leading.now
+        self._measuring.show(self._metrics, store.view, names, leading=leading)
         self._metrics.set("accelkit_ready", float(not self.why_not_ready()))
         self._metrics.set("accelkit_leader", float(self._shared.leading.now))
         for source in self._knowledge.sources.values():

@@ -3,10 +3,11 @@
 from collections.abc import Coroutine
 
 from accelkit.agent.knowledge import Knowledge
+from accelkit.agent.measuring import Measuring
 from accelkit.agent.signals import Bell
 from accelkit.agent.sources import Source
 from accelkit.core.clock import Clock
-from accelkit.core.vendor import SupportsEvents, SupportsHolders
+from accelkit.core.vendor import SupportsEvents, SupportsHolders, SupportsTelemetry
 
 HOLDERS_S = 60.0
 """Between two looks at the processes that use devices."""
@@ -95,6 +96,22 @@ async def ask_holders(knowledge: Knowledge, source: Source, clock: Clock) -> Non
         await clock.sleep(HOLDERS_S if source.report is not None else FILES_S)
 
 
+async def measure(knowledge: Knowledge, source: Source, measuring: Measuring, clock: Clock) -> None:
+    """Let one vendor measure its devices every ``read.telemetry``; a scrape never does."""
+    if not issubclass(source.kind, SupportsTelemetry):
+        return
+    while True:
+        if source.report is not None:
+            view = knowledge.store.view
+            samples = await source.measure(view.snapshot.devices)
+            if samples is None:
+                knowledge.commit()  # it has a problem
+            else:
+                measuring.learn(source.name, samples, view)
+        period = knowledge.policy.read.telemetry
+        await clock.sleep(period if source.report is not None else min(FILES_S, period))
+
+
 async def read_holdings(knowledge: Knowledge, bell: Bell, clock: Clock) -> None:
     """Ask the kubelet every ``read.holdings``, and after each Allocate, who holds what."""
     while True:
@@ -104,7 +121,7 @@ async def read_holdings(knowledge: Knowledge, bell: Bell, clock: Clock) -> None:
 
 
 def all_of(
-    knowledge: Knowledge, source: Source, clock: Clock
+    knowledge: Knowledge, source: Source, measuring: Measuring, clock: Clock
 ) -> tuple[Coroutine[None, None, None], ...]:
     """Every loop of one vendor."""
     return (
@@ -113,4 +130,5 @@ def all_of(
         listen(knowledge, source, clock),
         watch_files(source, clock),
         ask_holders(knowledge, source, clock),
+        measure(knowledge, source, measuring, clock),
     )

@@ -5,14 +5,18 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from accelkit.core.dcgm import DCGM
 from accelkit.core.errors import PluginContractError
-from accelkit.core.telemetry import BUCKETS_S, METRICS, Metric, MetricType
+from accelkit.core.telemetry import BUCKETS_S, MEASURES, METRICS, Metric, MetricType
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Labels = tuple[str, ...]
+ALL = (*METRICS, *MEASURES, *DCGM)
 
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 _UNFIT = re.compile("[\ud800-\udfff\x00-\x09\x0b-\x1f]")
+_OURS = frozenset(metric.name for metric in METRICS)
+"""What is written though nothing was counted yet; what devices measure is not."""
 _EXACT = 1e15
 """Whole numbers below it are written without a point."""
 _BOUNDS = (*(f"{bound:g}" for bound in BUCKETS_S), "+Inf")
@@ -104,7 +108,7 @@ class Metrics:
         metrics: What may be counted.
     """
 
-    def __init__(self, metrics: Sequence[Metric] = METRICS) -> None:
+    def __init__(self, metrics: Sequence[Metric] = ALL) -> None:
         self._known = {metric.name: metric for metric in metrics}
         self._plain = {m.name: _Plain(m) for m in metrics if m.type is not MetricType.HISTOGRAM}
         self._histograms = {
@@ -166,8 +170,10 @@ class Metrics:
         for family in families:
             metric = family.metric
             written = MetricType.GAUGE if metric.type is MetricType.INFO else metric.type
-            lines += (f"# HELP {metric.name} {metric.help}", f"# TYPE {metric.name} {written}")
-            lines += family.lines()
+            series = tuple(family.lines())
+            if series or metric.name in _OURS:
+                lines += (f"# HELP {metric.name} {metric.help}", f"# TYPE {metric.name} {written}")
+                lines += series
         return "\n".join((*lines, "")).encode()
 
     def _checked(self, name: str, labels: Sequence[str], *types: MetricType) -> Labels:

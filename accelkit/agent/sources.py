@@ -13,7 +13,7 @@ from accelkit.agent.calls import Asked, Call, Here
 from accelkit.agent.lanes import LISTEN_S, Lane, Lanes, Observe
 from accelkit.agent.made import MadeEdits, Offered, bare
 from accelkit.agent.signals import Bell, Seen, seen
-from accelkit.core.allocation import ContainerEdits, Edits, Grant
+from accelkit.core.allocation import ContainerEdits, Edits, Grant, Sample
 from accelkit.core.clock import Clock
 from accelkit.core.errors import (
     AccelkitError,
@@ -237,6 +237,17 @@ class Source:
             self._note(("holders", ""), error)
         else:
             self.problems.pop(("holders", ""), None)
+
+    async def measure(self, devices: Iterable[Device]) -> tuple[Sample, ...] | None:
+        """What is measured of its *devices* now; None: it could not be. Never raises."""
+        ours = tuple(device for device in devices if device.id.vendor == self.name)
+        try:
+            found = await self._read(calls.SAMPLES, ours)
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+            self._note(("samples", ""), error)
+            return None
+        self.problems.pop(("samples", ""), None)
+        return found
 
     @property
     def watches_files(self) -> bool:

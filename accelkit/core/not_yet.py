@@ -12,13 +12,11 @@ TEXT = "not available in this version"
 
 NOT_YET: Mapping[str, frozenset[object]] = {
     "vendors[].isolation": frozenset({Isolation.THREAD}),
-    "read.telemetry": frozenset(),
     "offers[].sharing.enforce": frozenset({Enforcement.LIBRARY, Enforcement.MPS}),
     "health.recover_after": frozenset(),
     "health.flap": frozenset(),
     "http.page": frozenset({Page.NONE}),
     "labels": frozenset(),
-    "telemetry": frozenset(),
 }
 """Field to the values beside its default that do work."""
 

@@ -285,9 +285,16 @@ class Labels:
     names: tuple[str, ...] = ("accelkit",)
 
 
+class TelemetryNames(StrEnum):
+    OTEL = "otel"
+    DCGM = "dcgm"
+
+
 @attrs.frozen(kw_only=True, field_transformer=freeze)
 class Telemetry:
-    names: tuple[str, ...] = ("otel",)
+    """Under which names measures are written."""
+
+    names: tuple[TelemetryNames, ...] = (TelemetryNames.OTEL,)
 
 
 class EventsEnabled(StrEnum):

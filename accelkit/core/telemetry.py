@@ -108,6 +108,34 @@ METRICS: tuple[Metric, ...] = (
     _metric("accelkit_streams", _G, "resource", "Open streams of device lists."),
     _metric("accelkit_config_reloads_total", _C, "outcome", "Policies read while running."),
     _metric("accelkit_backend_restarts_total", _C, "backend", "Backends that were started again."),
+    _metric(
+        "accelkit_telemetry_age_seconds", _G, "vendor", "Since the vendor was measured.", "seconds"
+    ),
 )
 
-BY_NAME = {metric.name: metric for metric in METRICS}
+DEVICE_LABELS = ("device", "vendor", "product", "profile")
+"""Of everything that is measured; its own labels come after them, empty where they say nothing."""
+
+
+def _measure(name: str, kind: MetricType, labels: str, text: str, unit: str = "") -> Metric:
+    return _metric(name, kind, " ".join((*DEVICE_LABELS, *labels.split())), text, unit)
+
+
+MEASURES: tuple[Metric, ...] = (
+    _measure("hw_gpu_utilization_ratio", _G, "task", "Part of the time in use.", "ratio"),
+    _measure("hw_memory_usage_bytes", _G, "", "Memory that is in use.", "bytes"),
+    _measure("hw_memory_size_bytes", _G, "", "Memory that there is.", "bytes"),
+    _measure("hw_temperature_celsius", _G, "sensor", "Temperature.", "celsius"),
+    _measure("hw_power_watts", _G, "", "Power that it takes.", "watts"),
+    _measure("hw_power_limit_watts", _G, "", "Power that it may take.", "watts"),
+    _measure("hw_energy_joules_total", _C, "", "Energy since its driver was loaded.", "joules"),
+    _measure("hw_frequency_hertz", _G, "domain", "Frequency of a clock.", "hertz"),
+    _measure("hw_gpu_io_bytes_total", _C, "link direction", "Bytes over its links.", "bytes"),
+    _measure("hw_errors_total", _C, "type", "Errors since its driver was loaded."),
+)
+"""What vendors may measure of a device.
+
+Source: OpenTelemetry semantic conventions for hardware, hw.* metrics, in Prometheus' spelling.
+"""
+
+BY_NAME = {metric.name: metric for metric in (*METRICS, *MEASURES)}

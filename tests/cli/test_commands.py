@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from accelkit.agent.metrics import ALL
 from accelkit.agent.reload import read_policy_file
 from accelkit.cli.root import COMMANDS
 from accelkit.cli.vendor import installed
 from accelkit.core.policy import Policy
 from accelkit.core.registry import LoadFailure, Registry
 from accelkit.core.serde import from_tree
-from accelkit.core.telemetry import METRICS
 from accelkit.testing.hosts import open_host
 from accelkit.testing.simulate import set_state
 from tests.cli.conftest import Run
@@ -180,8 +180,8 @@ def test_every_metric_is_listed(run: Run) -> None:
     table = run("metrics")
     tree = json.loads(run("metrics", "-o", "json").out)
 
-    assert [line.split()[0] for line in table.lines] == ["NAME", *(m.name for m in METRICS)]
-    assert [item["name"] for item in tree["items"]] == [m.name for m in METRICS]
+    assert [line.split()[0] for line in table.lines] == ["NAME", *(m.name for m in ALL)]
+    assert [item["name"] for item in tree["items"]] == [m.name for m in ALL]
 
 
 def test_versions_of_what_is_spoken_are_told(run: Run) -> None:

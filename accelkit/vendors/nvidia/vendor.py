@@ -23,6 +23,7 @@ from accelkit import (
     PciFunction,
     PciMatch,
     Placement,
+    Sample,
     Setting,
     Signal,
     Signals,
@@ -34,6 +35,7 @@ from accelkit import (
     SupportsPartitioning,
     SupportsPreparation,
     SupportsSignals,
+    SupportsTelemetry,
     Unreadable,
     Vendor,
     Version,
@@ -52,6 +54,7 @@ from accelkit.vendors.nvidia import (
     nodes,
     settings,
     sharing,
+    telemetry,
     xid,
 )
 from accelkit.vendors.nvidia.card import Card, card_of
@@ -90,6 +93,7 @@ class Nvidia(
     SupportsDiagnosis,
     SupportsPartitioning,
     SupportsPreparation,
+    SupportsTelemetry,
 ):
     """GPUs and MIG instances, through NVML."""
 
@@ -171,6 +175,9 @@ class Nvidia(
 
     def holders(self, host: Host, devices: tuple[Device, ...]) -> Iterable[Holding]:
         return holders.read_holders(self.nvml(host), devices) if devices else ()
+
+    def samples(self, host: Host, devices: tuple[Device, ...]) -> Iterable[Sample]:
+        return telemetry.read_samples(self.nvml(host), devices) if devices else ()
 
     def diagnose(self, host: Host) -> Iterable[Finding]:
         return diagnosis.diagnose(

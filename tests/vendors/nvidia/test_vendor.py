@@ -13,7 +13,7 @@ from tests.vendors.nvidia.bench import Make
 
 def test_plugin_brings_the_vendor_with_its_abilities() -> None:
     assert accelkit_vendors() == [Nvidia]
-    assert set(abilities(Nvidia)) == ABILITIES.keys() - {"groups", "telemetry"}
+    assert set(abilities(Nvidia)) == ABILITIES.keys() - {"groups"}
 
 
 def test_driver_that_is_loaded_is_seen_in_the_files_that_are_watched(bench: Make) -> None:

@@ -9,10 +9,10 @@ from functools import wraps
 
 from accelkit.testing.machines import Function, Live
 from accelkit.vendors.nvidia.board import Board
-from accelkit.vendors.nvidia.simulated import carving, events, gpus, health, links, mig
+from accelkit.vendors.nvidia.simulated import carving, events, gpus, health, links, measures, mig
 from accelkit.vendors.nvidia.simulated.calls import C, Library
 
-_MODULES = (gpus, links, health, events, mig, carving)
+_MODULES = (gpus, links, health, measures, events, mig, carving)
 
 
 def library(board: Board, live: Live, units: Sequence[str], version: str) -> Mapping[str, Function]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from accelkit.testing.machines import Function, pointee
-from accelkit.vendors.nvidia import facts, states
+from accelkit.vendors.nvidia import facts, states, strangers
 from accelkit.vendors.nvidia.simulated.calls import (
     FIRST_GPU,
     GPU_STEP,
@@ -180,12 +180,21 @@ def persistence(gpu: Gpu, out: C) -> int:
     return SUCCESS
 
 
-@on_gpu
-def memory(gpu: Gpu, out: C) -> int:
-    info = pointee(out)
-    info.total = gpu.board.product.memory
-    info.used = 0
-    info.free = info.total
+@ready
+def memory(call: Call, handle: C, out: C) -> int:
+    gpu = call.gpu_at(address(handle))
+    if isinstance(gpu, int):
+        return gpu
+    part = instance_at(gpu, address(handle))
+    info, product = pointee(out), gpu.board.product
+    info.total = product.memory
+    slots = [slot for _, slot in strangers.holders(gpu.state, gpu.unit)]
+    if part is not None:
+        profile = next(p for p in product.profiles if p.name == part[0]["profile"])
+        info.total = profile.memory_mb << 20
+        slots = [slot for slot in slots if slot == part[0]["start"]]
+    info.used = min(len(slots) << 30, info.total)
+    info.free = info.total - info.used
     return SUCCESS
 
 
