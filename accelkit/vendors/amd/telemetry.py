@@ -34,7 +34,7 @@ def _of_card(function: PciFunction, device: Device) -> Iterator[Sample]:
     if optional(function, "power/runtime_status") == "suspended":
         return
     if (busy := whole_number(function, "gpu_busy_percent")) is not None and busy <= 100:
-        yield _sample(device, "hw_gpu_utilization_ratio", busy / 100)
+        yield _sample(device, "hw_gpu_utilization_ratio", busy / 100, task="general")
     for metric, name in (
         ("hw_memory_usage_bytes", "mem_info_vram_used"),
         ("hw_memory_size_bytes", "mem_info_vram_total"),
@@ -46,7 +46,7 @@ def _of_card(function: PciFunction, device: Device) -> Iterator[Sample]:
     if (watts := read_power(function)) is not None:
         yield _sample(device, "hw_power_watts", watts)
     for clock, hertz in read_clocks(function):
-        yield _sample(device, "hw_frequency_hertz", hertz, clock=clock)
+        yield _sample(device, "hw_frequency_hertz", hertz, domain=clock)
     errors: dict[str, int] = {}
     for kind, _, count in read_errors(function):
         errors[kind] = errors.get(kind, 0) + count

@@ -51,7 +51,7 @@ def _sensors(card: Card, device: Device) -> Iterator[Sample]:
         except (SourceError, ValueError):
             continue  # a card in reset answers no sensor
         if least <= value <= most:
-            yield _sample(device, metric, round(value, 6), hw_sensor_location=sensor)
+            yield _sample(device, metric, round(value, 6), sensor=sensor)
 
 
 def _clock(card: Card, device: Device) -> Iterator[Sample]:

@@ -103,7 +103,7 @@ def _of(function: PciFunction, device: Device) -> Iterator[Sample]:
     if (memory := device.capacity.get("memory")) is not None:
         yield sample("hw_memory_size_bytes", float(memory))
     for where, celsius in temperatures(function):
-        yield sample("hw_temperature_celsius", celsius, hw_sensor_location=where)
+        yield sample("hw_temperature_celsius", celsius, sensor=where)
     for folder in _hwmon(function):
         if (energy := number_at(host, f"{folder}/energy1_input")) is not None and energy >= 0:
             yield sample("hw_energy_joules_total", energy * _MICRO)
@@ -112,4 +112,4 @@ def _of(function: PciFunction, device: Device) -> Iterator[Sample]:
     for gt, folder, _ in _gts(function):
         for name in ("act_freq", "rps_act_freq_mhz"):
             if (mhz := number_at(host, f"{folder}/{name}")) is not None and mhz >= 0:
-                yield sample("hw_frequency_hertz", mhz * _MEGA, gt=gt)
+                yield sample("hw_frequency_hertz", mhz * _MEGA, domain=gt)

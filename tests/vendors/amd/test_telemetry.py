@@ -1,0 +1,60 @@
+from tests.vendors.amd.bench import Bench, Make
+
+
+def samples(made: Bench) -> dict[tuple[str, str, str], float]:
+    """Values by the position of the device, metric and labels."""
+    devices = made.devices()
+    names = {d.id: str(n) for n, d in enumerate(devices)}
+    return {
+        (names[s.device], s.metric, ",".join(s.labels.values())): s.value
+        for s in made.vendor.samples(made.host, devices)
+        if s.device is not None
+    }
+
+
+def test_gpu_measures_under_standard_names(bench: Make) -> None:
+    made = bench("mi300x", 1)
+    made.do("busy gpu-0 40", "fill gpu-0 1000000", "ras gpu-0 umc 1 2", "ras gpu-0 gfx 3 4")
+
+    assert samples(made) == {
+        ("0", "hw_gpu_utilization_ratio", "general"): 0.4,
+        ("0", "hw_memory_usage_bytes", ""): 1000000,
+        ("0", "hw_memory_size_bytes", ""): 206141652992,
+        ("0", "hw_temperature_celsius", "junction"): 45.0,
+        ("0", "hw_temperature_celsius", "mem"): 40.0,
+        ("0", "hw_power_watts", ""): 140.0,
+        ("0", "hw_frequency_hertz", "sclk"): 2100000000,
+        ("0", "hw_errors_total", "uncorrected"): 4,
+        ("0", "hw_errors_total", "corrected"): 6,
+    }
+
+
+def test_partition_measures_its_memory(bench: Make) -> None:
+    made = bench("mi300x", 1)
+    made.do("mode gpu-0 DPX", "fill gpu-0 4096")
+    found = samples(made)
+
+    for part in ("1", "2"):
+        assert found[part, "hw_memory_usage_bytes", ""] == 2048
+        assert found[part, "hw_memory_size_bytes", ""] == 206141652992 // 2
+
+
+def test_what_is_absent_is_not_zero(bench: Make) -> None:
+    made = bench("rx7900", 1)
+    for name in ("gpu_busy_percent", "mem_info_vram_used", "hwmon/hwmon0/power1_average"):
+        made.do(f"hide gpu-0 {name}")
+    metrics = {metric for _, metric, _ in samples(made)}
+
+    assert metrics == {"hw_memory_size_bytes", "hw_temperature_celsius", "hw_frequency_hertz"}
+
+
+def test_sensor_that_answers_nonsense_is_left_out(bench: Make) -> None:
+    made = bench("rx7900", 1)
+    made.do("busy gpu-0 400")
+    (device,) = made.devices()
+    made.put(made.function(device, "hwmon/hwmon0/temp2_input"), "-1000\n")
+    metrics = [(metric, label) for _, metric, label in samples(made)]
+
+    assert ("hw_gpu_utilization_ratio", "general") not in metrics
+    assert ("hw_temperature_celsius", "junction") not in metrics
+    assert ("hw_temperature_celsius", "mem") in metrics
