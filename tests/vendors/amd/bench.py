@@ -1,17 +1,20 @@
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
 import attrs
 
 from accelkit import (
+    Condition,
     Device,
     Event,
     Evidence,
+    Finding,
     Grant,
     Granted,
     Host,
+    Severity,
     Unreadable,
 )
 from accelkit.core.evidence import record
@@ -55,6 +58,17 @@ class Bench:
     def parts(self) -> tuple[Device, ...]:
         return tuple(d for d in self.devices() if d.parent is not None)
 
+    def conditions(self, device: Device, *events: Event) -> dict[str, Condition]:
+        told = self.vendor.conditions(self.host, device, evidence(*events))
+        return {condition.code: condition for condition in told}
+
+    def codes(self, device: Device, *events: Event) -> dict[str, Severity]:
+        return {code: c.severity for code, c in self.conditions(device, *events).items()}
+
+    def findings(self) -> dict[str, Finding]:
+        """Findings by suspect."""
+        return {finding.suspect: finding for finding in self.vendor.diagnose(self.host)}
+
     def wrong(self) -> list[tuple[str, str]]:
         """Subjects and codes of what cannot be read."""
         return [(u.subject, u.code) for u in self.discover() if isinstance(u, Unreadable)]
@@ -69,7 +83,11 @@ class Make(Protocol):
 
 
 def evidence(*events: Event) -> tuple[Evidence, ...]:
-    return record((), "amd", events, NOW)
+    """*events*, one a second."""
+    kept: tuple[Evidence, ...] = ()
+    for nth, event in enumerate(events):
+        kept = record(kept, "amd", [event], NOW + timedelta(seconds=nth))
+    return kept
 
 
 def grant(devices: Iterable[Device]) -> Grant:

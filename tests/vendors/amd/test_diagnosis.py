@@ -1,0 +1,78 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from accelkit import SourceError
+from accelkit.core.host import Door
+from tests.vendors.amd.bench import Bench, Make
+
+
+def test_nothing_is_wrong_with_a_sound_host(bench: Make) -> None:
+    assert bench("mi300x", 2).findings() == {}
+
+
+def test_host_without_gpus_is_told(bench: Make) -> None:
+    made = bench("mi210", 1)
+    made.do("remove gpu-0")
+
+    assert [*made.findings()] == ["hardware"]
+
+
+@pytest.mark.parametrize(
+    "verb,suspect,sure",
+    [
+        ("unload", "the amdgpu kernel module", True),
+        ("no-kfd", "the kernel", True),
+        ("unsupport gpu-0", "KFD", False),
+        ("rubbish gpu-0 current_compute_partition", "amdgpu", False),
+        ("bind gpu-0 vfio-pci", "vfio-pci", False),
+        ("hold gpu-0 4711", "processes that use KFD", False),
+    ],
+)
+def test_cause_is_found(bench: Make, verb: str, suspect: str, *, sure: bool) -> None:
+    made = bench("mi300x", 1)
+    made.do(verb)
+    findings = made.findings()
+
+    assert suspect in findings
+    assert findings[suspect].sure is sure
+    assert findings[suspect].proof
+    assert findings[suspect].remedy
+
+
+def test_missing_partitions_are_counted(bench: Make) -> None:
+    """Seen elsewhere: 63 of 64 partitions, and tools that said nothing."""
+    made = bench("mi300x", 8)
+    made.do(*(f"mode gpu-{n} CPX" for n in range(8)), "minors 63")
+    finding = made.findings()["the kernel's device numbers"]
+
+    assert finding.proof == "the modes of the GPUs stand for 64 partitions, 63 are there"
+
+
+def test_device_file_that_is_missing_or_closed_is_told(bench: Make) -> None:
+    made = bench("mi210", 1)
+    closed = made.directory + "/dev/dri/renderD128"
+    os.chmod(closed, 0o660)  # noqa: PTH101 - of the machine
+    permissions = made.findings()["permissions"]
+    Path(closed).unlink()
+
+    assert "renderD128 has mode 660" in permissions.proof
+    assert "supplementalGroups" in permissions.remedy
+    assert made.findings()["device files"].proof == "/dev/dri/renderD128 is not there"
+
+
+class Dark(Door):
+    """KFD cannot be listed."""
+
+    def names(self, path: str) -> tuple[str, ...]:
+        if "topology" in path:
+            raise SourceError(f"{path}: cannot read it: Input/output error")
+        return super().names(path)
+
+
+def test_source_that_fails_is_told(bench: Make) -> None:
+    made = bench("mi210", 1)
+    dark = Bench(made.directory, Dark(made.host), made.vendor)
+
+    assert "Input/output error" in dark.findings()["KFD"].proof
