@@ -34,6 +34,7 @@ _KNOWN: Mapping[str, Mapping[str, object]] = MappingProxyType(
         "simset": {},
         "amd": {
             "cut": Cut(words=(("mode", "gpu-0", "CPX"),)),
+            "many": 66,
             "words": {
                 Feature.FAULT: ("ras {unit} umc 1", "restore {unit}"),
                 Feature.FLAW: ("heat {unit} 101", "restore {unit}"),
