@@ -116,10 +116,10 @@ def _versions(host: Host) -> Mapping[str, Version]:
 
 def driver_version(host: Host) -> Version | None:
     """The version of the driver that is loaded; None: it is not, or does not say."""
-    text = driver_text(host)
     try:
+        text = driver_text(host)
         return None if text is None else Version.parse(text)
-    except ModelError:
+    except (ModelError, SourceError):
         return None
 
 
