@@ -112,7 +112,7 @@ def shared_nodes(chip: Chip) -> tuple[str, ...]:
 
 def _bound_group(host: Host, function: PciFunction) -> str:
     if (driver := function.driver) != VFIO_DRIVER:
-        bound = "no driver is bound" if driver is None else f"{driver[:40]} is bound"
+        bound = "no driver is bound" if driver is None else f"{shown(driver)} is bound"
         raise Unready(
             f"{bound} to {function.address}, and not {VFIO_DRIVER}",
             remedy="take the virtual machine image for this TPU generation, "
@@ -173,9 +173,14 @@ def _accel(host: Host, function: PciFunction) -> str:
     folder = accel_folder(host, function)
     if folder is None:
         driver = function.driver
-        bound = "no driver is bound to it" if driver is None else f"{driver[:40]} has made none"
+        bound = "no driver is bound to it" if driver is None else f"{shown(driver)} has made none"
         raise Unready(
             f"{function.address} has no /dev/accelN: {bound}",
             remedy="take the virtual machine image for this TPU generation",
         )
     return folder.rpartition("/")[2]
+
+
+def shown(name: str | None) -> str:
+    """A driver's name as a message may have it."""
+    return name[:40] if name and name.isprintable() else "something"

@@ -37,7 +37,7 @@ def _check_nodes(host: Host, device: Device) -> None:
     if missing := [node.path for node in device.nodes if not host.exists(node.path)]:
         raise MissingParts(
             f"{device.id}: {', '.join(missing)} is not there",
-            remedy="see `accelkit doctor`; a new virtual machine may help",
+            remedy="if it does not come back, make a new virtual machine",
         )
 
 

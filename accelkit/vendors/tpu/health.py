@@ -1,6 +1,6 @@
 """What is wrong with a chip now. Not here: how events are heard."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from accelkit import (
@@ -17,10 +17,10 @@ from accelkit.vendors.tpu.chips import (
     Chip,
     Unready,
     accel_folder,
-    group_of,
     members_of,
     nodes_of,
     shared_nodes,
+    shown,
 )
 from accelkit.vendors.tpu.facts import STATUS
 
@@ -70,7 +70,7 @@ def read_conditions(
     if missing:
         yield condition("node-missing", Severity.FATAL, f"{', '.join(missing)} is not there")
     if chip.generation.vfio:
-        yield from _group(host, chip)
+        yield from _groups(host, chip, nodes)
     else:
         yield from _status(host, chip)
     yield from _link(chip)
@@ -93,18 +93,18 @@ def _is_no_node(host: Host, path: str) -> bool:
     return found is None or found.kind != "c"
 
 
-def _group(host: Host, chip: Chip) -> Iterator[Condition]:
+def _groups(host: Host, chip: Chip, nodes: Iterable[str]) -> Iterator[Condition]:
     """A group can be opened only if nobody else drives a function of it.
 
     Source:
         Linux, Documentation/driver-api/vfio.rst, "Groups, Devices, and IOMMUs".
     """
     strangers: list[str] = []
-    for group in dict.fromkeys(group_of(host, function) for function in chip.functions):
+    for group in dict.fromkeys(path.rpartition("/")[2] for path in nodes):
         for address in members_of(host, group):
             driver = PciFunction(address=address, host=host).driver
             if address not in chip.addresses and driver not in _HARMLESS:
-                strangers.append(f"{address} ({driver})")
+                strangers.append(f"{address} ({shown(driver)})")
     if strangers:
         text = ", ".join(strangers)[:200]
         yield condition("group-shared", Severity.FATAL, f"its IOMMU group has {text}, too")
