@@ -70,3 +70,14 @@ class NeverOpened(Door):
 
     def ioctl(self, path: str, request: int, payload: bytes) -> bytes:
         raise AssertionError(f"{path} is opened for {request:#x} ({len(payload)} B)")
+
+
+class NoCard(Door):
+    """A driver that shows its cards under other names, or none."""
+
+    def __init__(self, host: Host, *names: str) -> None:
+        super().__init__(host)
+        self._names = names
+
+    def names(self, path: str) -> tuple[str, ...]:
+        return self._names if path.endswith(("/accel", "/habanalabs")) else super().names(path)

@@ -1,8 +1,9 @@
 import pytest
 
+from accelkit import SourceError
 from accelkit.core.real_host import RealHost
 from tests.vendors.gaudi.bench import Bench, Make
-from tests.vendors.gaudi.doors import Denied, Modes, Said
+from tests.vendors.gaudi.doors import Denied, Modes, NoCard, Said
 
 
 def suspects(made: Bench) -> list[str]:
@@ -119,3 +120,24 @@ def test_driver_that_contradicts_itself_is_told(bench: Make) -> None:
 
     assert [f.suspect for f in found] == ["the card"]
     assert all(f.proof.isprintable() for f in found)
+
+
+@pytest.mark.parametrize(
+    "names, proof", [((), "shows no accelerator"), (("accel3", "accel4"), "and accel4")]
+)
+def test_card_that_the_driver_could_not_start_is_told(
+    bench: Make, names: tuple[str, ...], proof: str
+) -> None:
+    made = bench(count=1)
+    (finding,) = made.vendor.diagnose(NoCard(made.host, *names))
+
+    assert finding.suspect == "the start of the card"
+    assert proof in finding.proof
+
+
+def test_status_that_cannot_be_read_is_told(bench: Make) -> None:
+    made = bench(count=1)
+    away = SourceError("Input/output error", operation="read")
+    (finding,) = made.vendor.diagnose(Said(made.host, {"status": away}))
+
+    assert "Input/output error" in finding.proof

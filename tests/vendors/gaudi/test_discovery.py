@@ -2,9 +2,10 @@ import time
 
 import pytest
 
-from accelkit import DeviceNode, Unreadable, Version
+from accelkit import Device, DeviceNode, Unreadable, Version
 from accelkit.vendors.gaudi.machine import PRODUCTS
 from tests.vendors.gaudi.bench import Make
+from tests.vendors.gaudi.doors import NoCard, Said
 
 
 def test_card_says_what_its_files_say(bench: Make) -> None:
@@ -152,6 +153,59 @@ def test_version_of_the_driver_is_told(bench: Make) -> None:
 
     assert made.vendor.software(made.host) == {"driver": "1.18.0-95323a5"}
     assert made.devices()[0].attributes["driverVersion"] == Version(1, 18, 0, "95323a5")
+
+
+def test_card_that_falls_away_changes_nothing_of_the_others(bench: Make) -> None:
+    made = bench()
+    before = made.devices()
+    made.do("remove gaudi-2")
+
+    assert made.devices() == (*before[:2], *before[3:])
+
+
+def test_numa_node_that_the_firmware_does_not_name_is_unknown(bench: Make) -> None:
+    made = bench(count=1)
+    (device,) = made.vendor.discover(Said(made.host, {"numa_node": "-1"}))
+
+    assert isinstance(device, Device)
+    assert device.locality.numa_node is None
+
+
+def test_card_of_a_generation_that_is_not_known_is_there_without_memory(bench: Make) -> None:
+    made = bench("gaudi2", 1)
+    door = Said(made.host, {"device": "0x1077", "device_type": "GAUDI4"})
+    (device,) = made.vendor.discover(door)
+
+    assert isinstance(device, Device)
+    assert (device.id.name, device.product) == ("0000-03-00-0-0x1077", "GAUDI4")
+    assert device.capacity == {}
+
+
+def test_other_function_of_the_maker_is_no_card(bench: Make) -> None:
+    made = bench("gaudi2", 1)
+
+    assert (
+        list(made.vendor.discover(Said(made.host, {"device": "0x2000", "class": "0x028000"}))) == []
+    )
+
+
+def test_card_that_the_driver_could_not_start_is_told(bench: Make) -> None:
+    made = bench(count=1)
+    (found,) = made.vendor.discover(NoCard(made.host))
+
+    assert isinstance(found, Unreadable)
+    assert (found.code, found.reason) == (
+        "driver-not-ready",
+        "habanalabs is bound, and shows no accelerator",
+    )
+
+
+def test_two_names_for_one_card_are_a_contradiction(bench: Make) -> None:
+    made = bench(count=1)
+    (found,) = made.vendor.discover(NoCard(made.host, "accel3", "accel4"))
+
+    assert isinstance(found, Unreadable)
+    assert "accel3 and accel4" in found.reason
 
 
 def test_eight_cards_are_read_in_fifty_milliseconds(bench: Make) -> None:
