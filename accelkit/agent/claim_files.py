@@ -120,7 +120,7 @@ class ClaimFiles:
             self._seen[record.file] = mark, record.digest
 
     def _remove(self, file: str) -> None:
-        with in_words(f"{self._directory / file} cannot be removed"):
+        with in_words(f"{self._directory}/{file} cannot be removed"):
             take_away(self._disk, self._directory / file)
         self._seen.pop(file, None)
 

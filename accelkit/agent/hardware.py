@@ -5,6 +5,7 @@ from typing import Protocol
 
 from accelkit.core.allocation import Edits, Grant, Setting
 from accelkit.core.model import Device, DeviceId, Placement
+from accelkit.core.working import Needed
 
 
 class Hardware(Protocol):
@@ -20,6 +21,10 @@ class Hardware(Protocol):
 
     async def needs(self, vendor: str, grant: Grant) -> tuple[Setting, ...]:
         """What must hold while *grant* lives; empty for vendors that set nothing."""
+        ...
+
+    async def needed(self, vendor: str, grant: Grant) -> Needed:
+        """Both in one turn: what must hold, and if that is nothing, what containers need."""
         ...
 
     async def apply(self, vendor: str, setting: Setting) -> None:

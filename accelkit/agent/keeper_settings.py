@@ -25,6 +25,7 @@ async def apply_settings(work: Work) -> None:
     wanted = await _needed(work)
     if not wanted:
         return
+    work.told.clear()  # that was before they hold
     await _write(work, wanted)
     for (vendor, _, _), setting in wanted.items():
         await work.patiently(partial(work.means.hardware.apply, vendor, setting))
@@ -36,8 +37,10 @@ async def _needed(work: Work) -> Wanted:
         if grant.granted[0].admin:
             continue
         vendor = vendor_of(grant)
-        needs = await work.patiently(partial(work.means.hardware.needs, vendor, grant))
-        for setting in needs:
+        needed = await work.patiently(partial(work.means.hardware.needed, vendor, grant))
+        if needed.edits is not None:
+            work.told.append((grant, needed.edits))
+        for setting in needed.settings:
             if setting.device is None and vendor != work.entry.pieces[0].device.vendor:
                 raise PrepareFailed(
                     f"{vendor} needs {setting.key} of no device, in a claim of several vendors",

@@ -26,6 +26,8 @@ async def take_steps(work: Work) -> LedgerEntry:
         ("settings", apply_settings, True),
         ("cdi", _describe, True),
     )
+    if any(term.sharing.enforce is Enforcement.LIBRARY for term in work.terms):
+        work.means.ledger.make_scratch(work.uid)
     clock = work.means.clock
     for name, step, needed in steps:
         if needed:
@@ -40,8 +42,6 @@ async def take_steps(work: Work) -> LedgerEntry:
 
 async def _describe(work: Work) -> None:
     """Ask the vendor what containers need, and write the file that runtimes read."""
-    if any(term.sharing.enforce is Enforcement.LIBRARY for term in work.terms):
-        work.means.ledger.make_scratch(work.uid)
     made = await _edits(work, work.grants())
     if apart := split_by_request(work.terms, made):
         made = await _edits(work, work.grants(apart))
@@ -56,6 +56,10 @@ async def _describe(work: Work) -> None:
 
 async def _edits(work: Work, grants: Iterable[Grant]) -> list[tuple[Grant, Edits]]:
     ask = work.means.hardware.edits
-    return [
-        (grant, await work.patiently(partial(ask, vendor_of(grant), grant))) for grant in grants
-    ]
+    found = []
+    for grant in grants:
+        edits = next((edits for told, edits in work.told if told == grant), None)
+        if edits is None:
+            edits = await work.patiently(partial(ask, vendor_of(grant), grant))
+        found.append((grant, edits))
+    return found

@@ -6,7 +6,7 @@ from typing import TypeVar
 import attrs
 
 from accelkit.agent.keeper_means import Means, Patience
-from accelkit.core.allocation import Allocation, Grant
+from accelkit.core.allocation import Allocation, Edits, Grant
 from accelkit.core.claims import LedgerEntry
 from accelkit.core.errors import DeviceUnavailable
 from accelkit.core.grants import Term, grants_of, main_request
@@ -26,6 +26,8 @@ class Work:
     terms: tuple[Term, ...]
     """What holds for each piece; with the devices as they were seen last."""
     patience: Patience
+    told: list[tuple[Grant, Edits]] = attrs.Factory(list)
+    """What containers need, as far as it was told along with what must hold."""
     trace: list[tuple[str, float]] = attrs.Factory(list)
     """Steps that were taken, and the milliseconds of each."""
 

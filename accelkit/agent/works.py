@@ -13,6 +13,7 @@ from accelkit.core.model import Device, DeviceId, Placement
 from accelkit.core.values import Scope
 from accelkit.core.vendor import SupportsPreparation
 from accelkit.core.view import View
+from accelkit.core.working import Needed
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +41,9 @@ class Works:
         if not issubclass(source.kind, SupportsPreparation):
             return ()  # known without a turn in its lane
         return await source.work(calls.NEEDS, (grant,), roots_of(grant))
+
+    async def needed(self, vendor: str, grant: Grant) -> Needed:
+        return await self._source(vendor).work(calls.NEEDED, (grant,), roots_of(grant))
 
     async def apply(self, vendor: str, setting: Setting) -> None:
         reach = self._reach(vendor, setting.device)

@@ -40,7 +40,7 @@ class Record:
 
 def write_record(record: Record) -> bytes:
     """The file of *record*: its entry, and what its tree has beside it."""
-    tree = _tree(record.entry)
+    tree: object = _tree(record.entry)
     if record.tree:  # what was read: what we wrote has nothing beside
         tree = _overlaid(tree, record.tree)
     return json.dumps(tree, separators=(",", ":")).encode()

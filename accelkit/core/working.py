@@ -5,7 +5,9 @@ Not here: deadlines and threads, which are the lane's, and who decides what is c
 
 from collections.abc import Collection, Mapping
 
-from accelkit.core.allocation import Grant, Setting
+import attrs
+
+from accelkit.core.allocation import Edits, Grant, Setting
 from accelkit.core.answers import checked_devices, checked_partition, checked_settings
 from accelkit.core.errors import (
     ConfigError,
@@ -17,9 +19,20 @@ from accelkit.core.errors import (
 from accelkit.core.foreign import in_words
 from accelkit.core.host import Host
 from accelkit.core.model import Device, DeviceId, Placement
-from accelkit.core.reading import as_found, contract
+from accelkit.core.reading import as_found, contract, grant_edits
 from accelkit.core.serde import from_tree
+from accelkit.core.values import freeze
 from accelkit.core.vendor import SupportsPartitioning, SupportsPreparation, Vendor
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class Needed:
+    """What a set needs before its containers start."""
+
+    settings: tuple[Setting, ...] = ()
+    """What must hold while it lives."""
+    edits: Edits | None = None
+    """What containers need; None: to be asked for once the settings hold."""
 
 
 def find_device(
@@ -90,6 +103,16 @@ def needed_settings(vendor: Vendor, host: Host, grant: Grant) -> tuple[Setting, 
         return ()
     with contract(vendor, "needs"):
         return checked_settings(vendor, vendor.needs(host, grant))
+
+
+def needed(vendor: Vendor, host: Host, grant: Grant) -> Needed:
+    """What *grant* needs, in one turn for those that need nothing set.
+
+    Errors are those of *needed_settings* and *grant_edits*.
+    """
+    if settings := needed_settings(vendor, host, grant):
+        return Needed(settings=settings)
+    return Needed(edits=grant_edits(vendor, host, grant))
 
 
 def apply_setting(vendor: Vendor, host: Host, setting: Setting) -> None:

@@ -25,6 +25,7 @@ from accelkit.core.policy import Sharing, Timeslice
 from accelkit.core.values import Scope
 from accelkit.core.vendor import NoClaimConfig
 from accelkit.core.view import View
+from accelkit.core.working import Needed
 from tests.agent.toys import PATIENCE_S, Cutting, Toy, cut_host, device, until
 
 HALF = Placement(profile="half", start=0, size=1)
@@ -102,6 +103,18 @@ async def test_settings_are_said_applied_and_reverted(tmp_path: Path) -> None:
     assert setting == Setting(device=bench.whole.id, key="switch", value="long")
     assert (applied, (bench.folder / "switch").read_text()) == ("long", "")
     assert await bench.works.needs("cutting", bench.grant(Timeslice.DEFAULT)) == ()
+
+
+async def test_what_needs_nothing_set_takes_one_turn(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, Cutting())
+    edits = await bench.works.edits("cutting", bench.grant(Timeslice.DEFAULT))
+
+    assert await bench.works.needed("cutting", bench.grant()) == Needed(
+        settings=await bench.works.needs("cutting", bench.grant())
+    )
+    assert await bench.works.needed("cutting", bench.grant(Timeslice.DEFAULT)) == Needed(
+        edits=edits
+    )
 
 
 async def test_edits_of_a_grant_are_those_of_the_vendor(tmp_path: Path) -> None:

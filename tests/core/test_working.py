@@ -18,14 +18,17 @@ from accelkit.core.errors import (
 )
 from accelkit.core.host import Host
 from accelkit.core.model import Device, Locality, Placement, Unreadable
+from accelkit.core.reading import grant_edits
 from accelkit.core.real_host import RealHost
 from accelkit.core.vendor import NoOptions, SupportsPartitioning, SupportsPreparation, Vendor
 from accelkit.core.working import (
+    Needed,
     apply_setting,
     claim_config,
     create_partition,
     destroy_partition,
     find_device,
+    needed,
     needed_settings,
     revert_setting,
     set_device_mode,
@@ -183,6 +186,13 @@ def test_vendor_that_sets_nothing_needs_nothing() -> None:
     assert needed_settings(plain, HOST, GRANT) == ()
     with pytest.raises(SourceError, match="toy has no settings"):
         apply_setting(plain, HOST, SLICE)
+
+
+def test_what_needs_nothing_set_is_told_at_once_what_its_containers_need() -> None:
+    plain = Plain(NoOptions())
+
+    assert needed(plain, HOST, GRANT) == Needed(edits=grant_edits(plain, HOST, GRANT))
+    assert needed(Toy([SLICE]), HOST, GRANT) == Needed(settings=(SLICE,))
 
 
 def test_settings_are_those_that_the_vendor_says_each_once() -> None:

@@ -25,6 +25,7 @@ from accelkit.core.model import (
     partition_name,
 )
 from accelkit.core.values import Enforcement, FrozenMap
+from accelkit.core.working import Needed
 from tests.agent.keeping.process import Process
 
 VENDOR = "toy"
@@ -185,6 +186,11 @@ class MemoryHardware:
             for i in ids
             for key, value in wanted.items()
         )
+
+    async def needed(self, vendor: str, grant: Grant) -> Needed:
+        settings = await self.needs(vendor, grant)
+        edits = None if settings else await self.edits(vendor, grant)
+        return Needed(settings=settings, edits=edits)
 
     async def apply(self, vendor: str, setting: Setting) -> None:  # noqa: ARG002 - there is one
         name = self._of(setting)
