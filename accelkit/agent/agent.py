@@ -10,6 +10,7 @@ import attrs
 
 from accelkit.agent import figures, loops
 from accelkit.agent.admission import Pending
+from accelkit.agent.calls import Isolated
 from accelkit.agent.disk import Disk, HostDisk
 from accelkit.agent.duties import Around, Duties
 from accelkit.agent.endpoints import Answers
@@ -55,7 +56,7 @@ class Parts:
 
     node: str
     policy: Policy
-    vendors: tuple[Vendor, ...]
+    vendors: tuple[Vendor | Isolated, ...]
     backends: Mapping[str, BackendFactory] = attrs.field(factory=dict)
     """By name; those that no offer goes through are not started."""
     host: Host
@@ -214,7 +215,7 @@ class Agent:
         view = self._knowledge.store.view
         log.info("view", extra={"devices": len(view.devices), "taken_at": view.snapshot.taken_at})
 
-    def _source(self, vendor: Vendor) -> Source:
+    def _source(self, vendor: Vendor | Isolated) -> Source:
         blocks = {block.name: block for block in self._parts.policy.vendors}
         scale = blocks[vendor.name].deadline_scale if vendor.name in blocks else 1.0
 
@@ -351,6 +352,8 @@ class Agent:
         self._metrics.set("accelkit_leader", float(self._shared.leading.now))
         for source in self._knowledge.sources.values():
             self._metrics.set("accelkit_lane_stuck", source.stuck, (source.name,))
+        restarts = {name: source.restarts for name, source in self._knowledge.sources.items()}
+        figures.show_restarts(self._metrics, restarts)
 
     async def _end(self) -> None:
         self._shared.closing.set(True)

@@ -36,6 +36,12 @@ from accelkit.core.vendor import (
     Vendor,
 )
 
+MARGIN_S = 35.0
+"""How much longer than its deadline a call may take that another process makes.
+
+That has to start, and is dead soon after the deadline: nothing waits so long for a call that hangs.
+"""
+
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
@@ -48,7 +54,7 @@ class Call(Generic[T_co]):  # type: ignore[explicit-any]  # attrs' own methods t
     """No other call has it."""
     work: Callable[..., T_co]  # type: ignore[explicit-any]  # of the types that *takes* says
     """Asks: of the vendor, the host, and what *takes* says."""
-    takes: tuple[object, ...] = ()
+    takes: tuple[type[object], ...] = ()
     """Types of the arguments; values of the core."""
     gives: type[T_co] | None = None
     """Type of the answer; None: there is none."""
@@ -227,9 +233,6 @@ FIND = Call(
     lane="inventory",
 )
 NEEDS = Call(name="needs", work=working.needed_settings, takes=(Grant,), gives=tuple[Setting, ...])
-NEEDED = Call(
-    name="needed", work=working.needed, takes=(Grant,), gives=working.Needed, lane="edits"
-)
 APPLY = Call(name="apply", work=working.apply_setting, takes=(Setting,), writes=True)
 REVERT = Call(name="revert", work=working.revert_setting, takes=(Setting,), writes=True)
 CREATE = Call(
@@ -244,7 +247,7 @@ SET_MODE = Call(name="set mode", work=working.set_device_mode, takes=(Device, st
 
 _ALL: tuple[Call[object], ...] = (
     *(INVENTORY, CONDITIONS, LONE_EDITS, EDITS, SET_EDITS, HOLDERS, LISTEN, SIGNALS, INTERPRET),
-    *(DIAGNOSE, SAMPLES, FIND, NEEDS, NEEDED, APPLY, REVERT, CREATE, DESTROY, SET_MODE),
+    *(DIAGNOSE, SAMPLES, FIND, NEEDS, APPLY, REVERT, CREATE, DESTROY, SET_MODE),
 )
 CALLS: Mapping[str, Call[object]] = {call.name: call for call in _ALL}
 """All of them, by name."""

@@ -1,7 +1,7 @@
 """What the metrics say of a view. Not here: what is counted where it happens."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from accelkit.agent.metrics import Labels, Metrics
@@ -36,6 +36,14 @@ def show(metrics: Metrics, view: View) -> None:
     )
     metrics.replace("accelkit_device_holder", {_holder(h): 1.0 for h in view.holdings})
     metrics.replace("accelkit_policy_info", {(view.revision,): 1.0})
+
+
+def show_restarts(metrics: Metrics, restarts: Mapping[str, Mapping[str, int]]) -> None:
+    """Count the processes that were started again, by vendor and reason."""
+    metrics.replace(
+        "accelkit_worker_restarts_total",
+        {(name, reason): n for name, by in restarts.items() for reason, n in by.items()},
+    )
 
 
 def show_claims(

@@ -22,6 +22,7 @@ DEADLINES_S: Mapping[str, float] = {
     "edits": 5.0,
     "set edits": 2.0,  # inside Allocate, which holds up the kubelet's whole sync loop
     "holders": 5.0,
+    "signals": 5.0,
     "interpret": 0.1,
     "diagnose": 10.0,
     "samples": 5.0,
@@ -49,6 +50,8 @@ class Lane:
         vendor: Whose calls these are.
         observe: Told of every call that was made.
         freed: Called on the loop when a stuck lane is free again.
+        margin_s: How much longer than its deadline a call is waited for, where what it runs ends
+            by itself then.
     """
 
     def __init__(
@@ -57,11 +60,14 @@ class Lane:
         clock: Clock,
         observe: Observe = lambda _call, _outcome, _seconds: None,
         freed: Callable[[], None] = lambda: None,
+        *,
+        margin_s: float = 0.0,
     ) -> None:
         self._vendor = vendor
         self._clock = clock
         self._observe = observe
         self._freed = freed
+        self._margin_s = margin_s
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._turn = asyncio.Lock()
@@ -118,7 +124,7 @@ class Lane:
             SourceTimeout: It does.
         """
         if self.stuck:
-            raise self._timeout(name, f"an earlier call, {self.running}, still hangs")
+            raise timeout(self._vendor, name, f"an earlier call, {self.running}, still hangs")
 
     def close(self, last: Callable[[], None] | None = None) -> None:
         """Let the thread end after its present call and *last*; nobody waits for it."""
@@ -131,12 +137,12 @@ class Lane:
         self.running = name
         self._submit(work, answer)
         try:
-            async with asyncio.timeout(deadline_s):
+            async with asyncio.timeout(deadline_s + self._margin_s):
                 return await asyncio.shield(answer)
         except TimeoutError:
             if answer.done():  # at the last moment, or with the vendor's own TimeoutError
                 return answer.result()
-            raise self._timeout(name, f"no answer in {deadline_s:g} s") from None
+            raise timeout(self._vendor, name, f"no answer in {deadline_s:g} s") from None
         finally:
             self.stuck = not answer.done()
             if not self.stuck:
@@ -172,13 +178,15 @@ class Lane:
         else:
             answer.set_result(result[0])
 
-    def _timeout(self, name: str, why: str) -> SourceTimeout:
-        return SourceTimeout(
-            f"{self._vendor}: {name} got no answer: {why}",
-            vendor=self._vendor,
-            operation=name,
-            remedy="look for a hanging driver in the kernel log",
-        )
+
+def timeout(vendor: str, call: str, why: str) -> SourceTimeout:
+    """The error of a *call* that got no answer."""
+    return SourceTimeout(
+        f"{vendor}: {call} got no answer: {why}",
+        vendor=vendor,
+        operation=call,
+        remedy="look for a hanging driver in the kernel log",
+    )
 
 
 def _work_off(jobs: queue.SimpleQueue[Callable[[], None] | None]) -> None:
@@ -214,6 +222,7 @@ class Lanes:
     Args:
         parallel: How many work calls may overlap.
         scale: Multiplies every deadline.
+        margin_s: See Lane.
     """
 
     def __init__(  # noqa: PLR0917 - what all of the lanes share
@@ -224,9 +233,11 @@ class Lanes:
         clock: Clock,
         observe: Observe = lambda _call, _outcome, _seconds: None,
         freed: Callable[[], None] = lambda: None,
+        *,
+        margin_s: float = 0.0,
     ) -> None:
         def lane() -> Lane:
-            return Lane(vendor, clock, observe, freed)
+            return Lane(vendor, clock, observe, freed, margin_s=margin_s)
 
         self.scale = scale
         self._read = lane()
@@ -275,7 +286,7 @@ class Lanes:
         """A listen call: overlaps with all others."""
         return await self._listen.call("listen", work, deadline_s=self.deadline_s("listen"))
 
-    def close(self, last: Callable[[], None]) -> None:
+    def close(self, last: Callable[[], None] | None = None) -> None:
         """Let every thread end; that of reads calls *last* before."""
         self._read.close(last)
         for lane in (*self._works, self._listen):

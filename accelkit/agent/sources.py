@@ -1,6 +1,7 @@
 """One vendor as the agent sees it: its lanes, and what they brought. Not here: when to ask."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from functools import partial
@@ -9,8 +10,8 @@ from typing import TypeVar
 import attrs
 
 from accelkit.agent import calls
-from accelkit.agent.calls import Asked, Call, Here
-from accelkit.agent.lanes import LISTEN_S, Lane, Lanes, Observe
+from accelkit.agent.calls import MARGIN_S, Asked, Call, Here, Isolated
+from accelkit.agent.lanes import DEADLINES_S, LISTEN_S, Lane, Lanes, Observe
 from accelkit.agent.made import MadeEdits, Offered, bare
 from accelkit.agent.signals import Bell, Seen, seen
 from accelkit.core.allocation import ContainerEdits, Edits, Grant, Sample
@@ -40,7 +41,7 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-FILES_S = 5.0
+FILES_S = DEADLINES_S["signals"]
 """How long listing watched files may take; not a call of the vendor, so no scale changes it."""
 SET_S = 2.0
 """How long Allocate waits for the edits of a set: it holds up the kubelet's whole sync loop."""
@@ -50,7 +51,7 @@ class Source:
     """Asks one vendor, each call in its lane; no fault of the vendor leaves this object.
 
     Args:
-        vendor: The plugin's object.
+        vendor: The plugin's object, or what to make it of in a process of its own.
         host: The door.
         scale: Multiplies every deadline.
         observe: Told of every call: vendor, call, outcome, seconds.
@@ -58,14 +59,14 @@ class Source:
 
     def __init__(
         self,
-        vendor: Vendor,
+        vendor: Vendor | Isolated,
         host: Host,
         scale: float,
         clock: Clock,
         observe: Observe = lambda _call, _outcome, _seconds: None,
     ) -> None:
         self.name = vendor.name
-        self.kind = type(vendor)
+        self.kind = vendor.kind if isinstance(vendor, Isolated) else type(vendor)
         """Its class: what it declares, and its abilities."""
         self.inventory = Bell()
         """Rung when the vendor should be read again."""
@@ -73,11 +74,12 @@ class Source:
         """Rung when its devices' conditions should be read again."""
         self.lanes = Lanes(
             vendor.name,
-            vendor.parallel,
+            self.kind.parallel,
             scale,
             clock,
             observe=observe,
-            freed=lambda: self.inventory.ring(urgent=True),
+            freed=self._ring,
+            margin_s=MARGIN_S if isinstance(vendor, Isolated) else 0.0,
         )
         self._files = Lane(vendor.name, clock)
         self.report: VendorReport | None = None
@@ -94,10 +96,27 @@ class Source:
         self.made = MadeEdits()
         self.problems: dict[tuple[str, str], Problem] = {}
         """By what was asked and for whom: what could not be done beside reading."""
-        self._asked: Asked = Here(vendor, host)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._asked = self._asked_of(vendor, host, clock)
         self._host = host
         self._clock = clock
         self._software: FrozenMap[str, str] = FrozenMap()
+
+    def _asked_of(self, vendor: Vendor | Isolated, host: Host, clock: Clock) -> Asked:
+        if isinstance(vendor, Vendor):
+            return Here(vendor, host)
+        from accelkit.agent.remote import Remote  # noqa: PLC0415 - most nodes need none
+
+        return Remote(vendor, clock, self._wake)
+
+    def _wake(self, pause_s: float) -> None:
+        """Read again after *pause_s*; called in any thread."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody reads any more
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._loop.call_later, pause_s, self._ring)
+
+    def _ring(self) -> None:
+        self.inventory.ring(urgent=True)
 
     async def read(self) -> VendorReport:
         """Everything that it sees now; never raises."""
@@ -207,6 +226,7 @@ class Source:
     def _ask(
         self, call: Call[T], args: tuple[object, ...], about: Collection[DeviceId] = ()
     ) -> Callable[[], T]:
+        self._loop = asyncio.get_running_loop()
         return partial(self._asked.ask, call, args, self.lanes.deadline_s(call.lane), about)
 
     async def _typed(self, answer: Awaitable[T]) -> T:
@@ -257,11 +277,15 @@ class Source:
 
     async def watched_files(self) -> Seen | None:
         """Files that its signals name, as they are now; None: not known. Never raises."""
+        declared = self.kind.signals
         ask = partial(self._asked.ask, calls.SIGNALS, (), FILES_S)
         try:
             return await self._files.call(
                 "signals",
-                lambda: seen(self._host, ask().files),
+                # Where options decide, the object knows; it may be in another process.
+                lambda: seen(
+                    self._host, (declared if isinstance(declared, Signals) else ask()).files
+                ),
                 deadline_s=FILES_S,
             )
         except Exception as error:  # noqa: BLE001 - signals may be a property of the plugin
@@ -295,7 +319,11 @@ class Source:
 
     def close(self) -> None:
         """Let the vendor drop its sessions, and threads end; nobody waits for either."""
-        self.lanes.close(self._asked.close)
+        if isinstance(self._asked, Here):
+            self.lanes.close(self._asked.close)  # in a thread of its own: it may hang
+        else:
+            self._asked.close()
+            self.lanes.close()
         self._files.close()
 
     def _note(self, key: tuple[str, str], error: Exception) -> None:

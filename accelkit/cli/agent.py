@@ -14,6 +14,7 @@ from pathlib import Path
 import attrs
 
 from accelkit.agent.agent import GRACE_S, Parts
+from accelkit.agent.calls import Isolated
 from accelkit.agent.holders import HoldingsReader
 from accelkit.agent.logs import configure
 from accelkit.agent.process import run
@@ -153,7 +154,7 @@ def _connect(policy: Policy, count: Count) -> KubePort | None:
     return connect(policy.kube, count=count)
 
 
-def _holdings(policy: Policy, vendors: Iterable[Vendor]) -> HoldingsReader:
+def _holdings(policy: Policy, vendors: Iterable[Vendor | Isolated]) -> HoldingsReader:
     """Asks the kubelet who holds what."""
     path = policy.paths.pod_resources_socket
     drivers = {policy.backends.dra.driver_of(vendor.name): vendor.name for vendor in vendors}

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from accelkit.agent.calls import Isolated, needs_process
 from accelkit.core.errors import ConfigError, PluginError, SourceError
 from accelkit.core.foreign import in_words
 from accelkit.core.host import BOOT_ID, Host
@@ -25,7 +26,7 @@ log = logging.getLogger(__name__)
 class Chosen:
     """Vendors that are asked, and those that are not."""
 
-    vendors: tuple[Vendor, ...]
+    vendors: tuple[Vendor | Isolated, ...]
     absent: tuple[str, ...]
     """Those without hardware here."""
     failures: tuple[LoadFailure, ...]
@@ -52,11 +53,13 @@ def check_installed(policy: Policy, registry: Registry) -> None:
 def choose_vendors(policy: Policy, registry: Registry, host: Host) -> Chosen:
     """Make the vendors that *policy* wants and whose hardware *host* has, each with its options.
 
+    Those that are to have a process of their own are made there.
+
     Raises:
         ConfigError: A vendor refuses the options that the operator gave it.
     """
     blocks: Mapping[str, VendorPolicy] = {block.name: block for block in policy.vendors}
-    vendors: list[Vendor] = []
+    vendors: list[Vendor | Isolated] = []
     absent: list[str] = []
     failures = [*registry.failures]
     for name in blocks or registry.vendors:
@@ -68,7 +71,12 @@ def choose_vendors(policy: Policy, registry: Registry, host: Host) -> Chosen:
                 absent.append(name)
             continue
         try:
-            vendors.append(kind(options_of(kind, block.options)))
+            options = options_of(kind, block.options)
+            if needs_process(kind, block, host):
+                path = policy.paths.host
+                vendors.append(Isolated(kind=kind, options=block.options, host=path))
+            else:
+                vendors.append(kind(options))
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a plugin may raise anything, SystemExit too

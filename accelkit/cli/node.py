@@ -12,6 +12,7 @@ from pathlib import Path
 import attrs
 
 from accelkit.agent.admission import Pending
+from accelkit.agent.calls import Isolated
 from accelkit.agent.holders import Holders, HoldingsReader
 from accelkit.agent.knowledge import Knowledge
 from accelkit.agent.lanes import Observe
@@ -174,7 +175,9 @@ async def open_node(
     )
 
 
-def _reader(policy: Policy, host: Host, vendors: Iterable[Vendor]) -> HoldingsReader | None:
+def _reader(
+    policy: Policy, host: Host, vendors: Iterable[Vendor | Isolated]
+) -> HoldingsReader | None:
     """Asks the kubelet who holds what; None: this is not a host with a kubelet."""
     if not (isinstance(host, RealHost) and _asked(policy)):
         return None

@@ -33,20 +33,23 @@ def _default_node() -> str:
     return os.environ.get("NODE_NAME") or socket.gethostname()
 
 
+policy_option = click.option(
+    "--policy",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    default=_default_policy,
+    show_default=f"{POLICY} if it exists",
+    help="The policy.",
+)
+"""Lets a command take a policy."""
+
 _NODE_OPTIONS = (
     click.option(
         "--host",
         metavar="DIR",
         help="The host's root, or a simulated machine.  [default: paths.host of the policy]",
     ),
-    click.option(
-        "--policy",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        default=_default_policy,
-        show_default=f"{POLICY} if it exists",
-        help="The policy.",
-    ),
+    policy_option,
     click.option(
         "--node",
         metavar="NAME",

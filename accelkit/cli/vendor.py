@@ -1,17 +1,19 @@
 """`accelkit vendor list`: what is installed, and why something is not used."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
 import click
 
-from accelkit.cli.options import form_option
+from accelkit.cli.options import form_option, policy_option
 from accelkit.cli.showing import NONE, Form, document, show_table, show_tree
 from accelkit.core.values import freeze
 
 if TYPE_CHECKING:
     from accelkit.core.host import Host
+    from accelkit.core.policy import VendorPolicy
     from accelkit.core.registry import Registry
 
 _WORDS = {True: "yes", False: "no", None: NONE}
@@ -56,17 +58,22 @@ def command() -> None:
 @click.option(
     "--host", metavar="DIR", default="/", help="Where to look for hardware.", show_default=True
 )
+@policy_option
 @form_option
-def list_(*, host: str, form: Form) -> int:
+def list_(*, host: str, policy: Path | None, form: Form) -> int:
     """List vendors: which can be used on this host, and why others cannot.
 
-    HARDWARE is whether theirs is on the PCI bus; any: they are always asked.
+    HARDWARE is whether theirs is on the PCI bus; any: they are always asked. ISOLATION is where
+    their code runs: in threads of the agent, or in a process of its own.
     """
+    from accelkit.agent.reload import read_policy_file  # noqa: PLC0415 - help does without
     from accelkit.core.registry import load_plugins  # noqa: PLC0415 - help does without
     from accelkit.core.serde import to_tree  # noqa: PLC0415 - loads cattrs
     from accelkit.testing.hosts import open_host  # noqa: PLC0415 - help does without
 
-    found = tuple(installed(load_plugins(), open_host(host)))
+    registry = load_plugins()
+    blocks = () if policy is None else read_policy_file(policy).vendors
+    found = tuple(installed(registry, open_host(host), blocks))
     if form is Form.TABLE:
         columns = (f.name.replace("_", " ").upper() for f in attrs.fields(Installed))
         show_table(tuple(columns), (one.cells for one in found))
@@ -75,21 +82,26 @@ def list_(*, host: str, form: Form) -> int:
     return 0
 
 
-def installed(registry: "Registry", host: "Host") -> Iterator[Installed]:
+def installed(
+    registry: "Registry", host: "Host", blocks: Iterable["VendorPolicy"] = ()
+) -> Iterator[Installed]:
     """Every vendor of *registry*, and every plugin that it could not load."""
+    from accelkit.agent.calls import needs_process  # noqa: PLC0415 - help does without
+    from accelkit.core.policy import Isolation, VendorPolicy  # noqa: PLC0415 - see above
     from accelkit.core.registry import hardware_present  # noqa: PLC0415 - help does without
     from accelkit.core.vendor import abilities  # noqa: PLC0415 - see above
 
+    by_name = {block.name: block for block in blocks}
     versions = {name: p.version for p in registry.plugins.values() for name in p.vendors}
     for name, kind in registry.vendors.items():
         present = hardware_present(kind, host)
+        apart = needs_process(kind, by_name.get(name, VendorPolicy(name=name)), host)
         yield Installed(
             vendor=name,
             version=versions[name] or None,
             api=kind.api,
             hardware=present if kind.hardware else None,
-            # In the agent each vendor has threads of its own.
-            isolation="thread",
+            isolation=(Isolation.PROCESS if apart else Isolation.THREAD).value,
             abilities=abilities(kind),
             why_not=None if present else "none of its hardware is on the PCI bus",
         )

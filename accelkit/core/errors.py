@@ -144,9 +144,35 @@ class SourceTimeout(SourceError):
 
 
 class WorkerDied(SourceError):
-    """The process that made vendor calls ended."""
+    """The process that made vendor calls ended.
+
+    Args:
+        text: Which call, and how it ended.
+        vendor: Whose process it was.
+        operation: The call.
+        remedy: What to do next.
+        signal: That ended it; 0: none did.
+    """
 
     code = "worker-died"
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        vendor: str = "",
+        operation: str = "",
+        remedy: str = "",
+        signal: int = 0,
+    ) -> None:
+        super().__init__(text, vendor=vendor, operation=operation, remedy=remedy)
+        self.signal = signal
+
+
+class DriverUnresponsive(SourceError):
+    """Processes that made vendor calls hang in the driver, and cannot be killed."""
+
+    code = "driver-unresponsive"
 
 
 class StartOver(SourceError):

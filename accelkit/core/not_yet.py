@@ -4,14 +4,13 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from accelkit.core.policy import Isolation, Page, Policy
+from accelkit.core.policy import Page, Policy
 from accelkit.core.serde.keys import child, key_of
 from accelkit.core.values import Enforcement
 
 TEXT = "not available in this version"
 
 NOT_YET: Mapping[str, frozenset[object]] = {
-    "vendors[].isolation": frozenset({Isolation.THREAD}),
     "offers[].sharing.enforce": frozenset({Enforcement.LIBRARY, Enforcement.MPS}),
     "health.recover_after": frozenset(),
     "health.flap": frozenset(),

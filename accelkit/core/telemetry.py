@@ -83,6 +83,12 @@ METRICS: tuple[Metric, ...] = (
         "accelkit_vendor_call_seconds", _H, "vendor call outcome", "Calls of vendors.", "seconds"
     ),
     _metric("accelkit_lane_stuck", _G, "vendor", "Calls of the vendor that overran and go on."),
+    _metric(
+        "accelkit_worker_restarts_total",
+        _C,
+        "vendor reason",
+        "Processes of vendors that were started again.",
+    ),
     _metric("accelkit_plugin_load_failures", _G, "plugin", "1: the plugin could not be loaded."),
     _metric("accelkit_prepare_seconds", _H, "vendor outcome", "Preparations of claims.", "seconds"),
     _metric("accelkit_prepare_step_seconds", _H, "vendor step", "Steps of them.", "seconds"),

@@ -7,14 +7,11 @@ from accelkit.core.policy import Policy
 from accelkit.core.policy_check import parse_policy
 
 EXAMPLES: dict[str, object] = {
-    "$.vendors[1].isolation": {"vendors": [{"name": "a"}, {"name": "b", "isolation": "process"}]},
-    "$.read.telemetry": {"read": {"telemetry": "1s"}},
     "$.offers[0].sharing.enforce": {"offers": [{"name": "a", "sharing": {"enforce": "cgroup"}}]},
     "$.health.recoverAfter": {"health": {"recoverAfter": "1s"}},
     "$.health.flap.changes": {"health": {"flap": {"changes": 9}}},
     "$.http.page": {"http": {"page": "listen"}},
     "$.labels.file": {"labels": {"file": "/labels"}},
-    "$.telemetry.names": {"telemetry": {"names": ["dcgm"]}},
 }
 
 
