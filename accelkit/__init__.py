@@ -12,7 +12,7 @@ _MODULES = {
     "host": "Finished Host Stat",
     "model": "Condition Device DeviceId DeviceNode Event Evidence Group Holder Holding Link "
     "Locality Mode Placement Profile Unreadable",
-    "pci": "PciFunction char_major cpu_nodes numa_of pci_functions pcie_root quantity",
+    "pci": "PciFunction char_major cpu_nodes numa_of pci_functions pcie_root quantity switch_links",
     "policy": "Divide Sharing Timeslice",
     "processes": "holders_of",
     "tables": "FunctionTable",

@@ -64,6 +64,7 @@ from accelkit.core.pci import (
     pci_functions as pci_functions,
     pcie_root as pcie_root,
     quantity as quantity,
+    switch_links as switch_links,
 )
 from accelkit.core.policy import (
     Divide as Divide,

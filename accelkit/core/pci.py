@@ -4,14 +4,16 @@ Not here: what a vendor makes of them.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
 
 import attrs
 
-from accelkit.core.errors import ModelError, NotThere
+from accelkit.core.errors import ModelError, NotThere, SourceError
 from accelkit.core.host import Host
-from accelkit.core.model import Locality
+from accelkit.core.model import DeviceId, Link, Locality
 from accelkit.core.units import parse_quantity
+from accelkit.core.values import LinkKind
 from accelkit.core.vendor import PciMatch
 
 FUNCTIONS = "/sys/bus/pci/devices"
@@ -23,6 +25,7 @@ _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 # pci_bus_get_domain_nr and the bus number, as drivers/pci/probe.c names host bridges.
 _ROOT = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
 _NODE = re.compile(r"node(\d+)")
+_TOTAL_ERRORS = re.compile(r"^TOTAL_ERR_\w+ ([0-9]{1,20})$", re.ASCII | re.MULTILINE)
 
 
 @attrs.frozen(kw_only=True)
@@ -57,6 +60,22 @@ class PciFunction:
             return self.host.resolve(self.path("driver")).rpartition("/")[2]
         except NotThere:
             return None
+
+    def errors(self) -> Mapping[str, int]:
+        """Errors on its PCIe link, by kind: correctable, nonfatal, fatal; only what is told.
+
+        Source:
+            Linux, Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats.
+        """
+        found: dict[str, int] = {}
+        for kind in ("correctable", "nonfatal", "fatal"):
+            try:
+                text = self.read(f"aer_dev_{kind}")
+            except SourceError:
+                continue
+            if (total := _TOTAL_ERRORS.search(text)) is not None:
+                found[kind] = int(total[1])
+        return found
 
     @property
     def locality(self) -> Locality:
@@ -111,6 +130,52 @@ def pcie_root(host: Host, address: str) -> str | None:
     except NotThere:
         return None
     return next((part for part in parts if _ROOT.fullmatch(part)), None)
+
+
+def switch_links(host: Host, places: Mapping[str, DeviceId], *, maker: int) -> Iterator[Link]:
+    """Links of devices below one PCIe switch or several; host bridges are known without them.
+
+    Args:
+        host: The door.
+        places: Devices by the PCI address of their function.
+        maker: PCI vendor id of the devices: up to two bridges of it right above a device are a
+            part of its board, and not of the way to others.
+    """
+    above = {address: _bridges(host, address, maker) for address in sorted(places)}
+    for one, two in combinations(above, 2):
+        pairs = zip(above[one], above[two], strict=False)
+        shared = 0
+        for a, b in pairs:
+            if a != b:
+                break
+            shared += 1
+        if shared:
+            rest = max(len(above[one]), len(above[two])) - shared
+            kind = LinkKind.SWITCH if rest <= 1 else LinkKind.BRIDGE
+            yield Link.between(places[one], places[two], kind)
+
+
+_OWN_BRIDGES = 2
+
+
+def _bridges(host: Host, address: str, maker: int) -> list[str]:
+    """Addresses of the bridges above a function, from the root down, without those of its board."""
+    try:
+        parts = host.resolve(f"{FUNCTIONS}/{address}").split("/")
+    except NotThere:
+        return []
+    above = [part for part in parts[:-1] if _ADDRESS.fullmatch(part)]
+    for _ in range(_OWN_BRIDGES):
+        if len(above) > 1 and _made_by(host, above[-1], maker):
+            above.pop()
+    return above
+
+
+def _made_by(host: Host, address: str, maker: int) -> bool:
+    try:
+        return int(host.read(f"{FUNCTIONS}/{address}/vendor"), 16) == maker
+    except (NotThere, ValueError):
+        return False
 
 
 def numa_of(host: Host, address: str) -> int | None:
@@ -194,4 +259,5 @@ __all__ = [
     "pci_functions",
     "pcie_root",
     "quantity",
+    "switch_links",
 ]

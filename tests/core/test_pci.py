@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from accelkit.core.errors import ModelError, NotThere
-from accelkit.core.model import Locality
+from accelkit.core.model import DeviceId, Link, Locality
 from accelkit.core.pci import (
     char_major,
     cpu_nodes,
@@ -13,8 +13,10 @@ from accelkit.core.pci import (
     pci_functions,
     pcie_root,
     quantity,
+    switch_links,
 )
 from accelkit.core.real_host import RealHost
+from accelkit.core.values import LinkKind
 from accelkit.core.vendor import PciMatch
 
 NVIDIA = PciMatch(vendor=0x10DE)
@@ -235,3 +237,95 @@ def test_driver_of_a_function_is_where_its_link_leads(tmp_path: Path, host: Real
     (tmp_path / "sys/bus/pci/devices/0000:41:00.0/driver").symlink_to("/sys/bus/pci/drivers/nvidia")
 
     assert [f.driver for f in pci_functions(host, [NVIDIA])] == ["nvidia", None]
+
+
+# Switches.
+
+ACME = 0x1DEA
+
+
+def put_below(root: Path, address: str, *bridges: str) -> tuple[str, DeviceId]:
+    folder = "/".join(("/sys/devices/pci0000:40", *bridges, address))
+    put(root, f"{folder}/vendor", "0x1dea\n")
+    link = root / f"sys/bus/pci/devices/{address}"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(folder)
+    return address, DeviceId(vendor="acme", name=address.replace(":", "-").replace(".", "-"))
+
+
+def put_bridge(root: Path, address: str, maker: str) -> None:
+    put(root, f"/sys/bus/pci/devices/{address}/vendor", maker)
+
+
+PORT, UP = "0000:40:01.0", "0000:41:00.0"
+
+
+def kinds(root: Path, *ways: tuple[str, ...]) -> list[tuple[int, int, LinkKind]]:
+    """Kinds of links between devices below bridges, by the positions of the devices."""
+    places = dict(put_below(root, f"0000:5{n}:00.0", *way) for n, way in enumerate(ways))
+    ids = [*places.values()]
+    links: list[Link] = [*switch_links(RealHost(str(root)), places, maker=ACME)]
+    return [(ids.index(link.a), ids.index(link.b), link.kind) for link in links]
+
+
+def test_devices_below_one_switch_are_linked(tmp_path: Path) -> None:
+    found = kinds(
+        tmp_path,
+        (PORT, UP, "0000:42:00.0"),
+        (PORT, UP, "0000:42:01.0"),
+        (PORT, UP, "0000:42:02.0", "0000:43:00.0", "0000:44:00.0"),
+        ("0000:40:02.0", "0000:61:00.0"),
+        (),
+    )
+
+    assert found == [
+        (0, 1, LinkKind.SWITCH),
+        (0, 2, LinkKind.BRIDGE),
+        (1, 2, LinkKind.BRIDGE),
+    ]
+
+
+def test_bridges_of_a_board_are_not_on_the_way(tmp_path: Path) -> None:
+    """Else two boards below one switch would look as if there were three."""
+    put_bridge(tmp_path, PORT, "0x1dea")
+    for board in ("3", "4"):
+        put_bridge(tmp_path, f"0000:4{board}:00.0", "0x1dea")
+        put_bridge(tmp_path, f"0000:4{board}:01.0", "0x1dea")
+    found = kinds(
+        tmp_path,
+        (PORT, UP, "0000:42:00.0", "0000:43:00.0", "0000:43:01.0"),
+        (PORT, UP, "0000:42:01.0", "0000:44:00.0", "0000:44:01.0"),
+        (PORT,),
+    )
+
+    assert (0, 1, LinkKind.SWITCH) in found
+    assert len(found) == 3
+
+
+def test_bridges_that_say_nonsense_are_not_a_boards(tmp_path: Path) -> None:
+    put_bridge(tmp_path, "0000:42:00.0", "soon")
+
+    assert kinds(tmp_path, (PORT, UP, "0000:42:00.0"), (PORT, UP, "0000:42:01.0")) == [
+        (0, 1, LinkKind.SWITCH)
+    ]
+
+
+def test_device_that_is_gone_has_no_links(tmp_path: Path) -> None:
+    places = dict([put_below(tmp_path, "0000:50:00.0", PORT)])
+    places["0000:51:00.0"] = DeviceId(vendor="acme", name="gone")
+
+    assert [*switch_links(RealHost(str(tmp_path)), places, maker=ACME)] == []
+
+
+def test_errors_of_a_link_are_told_as_far_as_the_kernel_does(
+    tmp_path: Path, host: RealHost
+) -> None:
+    put_function(
+        tmp_path,
+        "0000:41:00.0",
+        aer_dev_correctable="RxErr 1\nBadTLP 2\nTOTAL_ERR_COR 3",
+        aer_dev_fatal="TOTAL_ERR_FATAL many",
+    )
+    (function,) = pci_functions(host, [NVIDIA])
+
+    assert function.errors() == {"correctable": 3}
