@@ -42,18 +42,16 @@ def discover_all(
     for function in functions:
         try:
             if not function.has("physfn"):
-                yield from _gpu(vendor, function, software, offered)
+                yield from [*_gpu(vendor, function, software, offered)]
         except NotThere as error:
             if function.has("vendor"):  # else it has just gone
-                yield _unreadable(function, error)
+                yield _unreadable(function.address, error)
         except (SourceError, ModelError) as error:
-            yield _unreadable(function, error)
+            yield _unreadable(function.address, error)
 
 
-def _unreadable(function: PciFunction, error: SourceError | ModelError) -> Unreadable:
-    return Unreadable(
-        subject=function.address, code="unreadable", reason=str(error), remedy=error.remedy
-    )
+def _unreadable(subject: str, error: SourceError | ModelError) -> Unreadable:
+    return Unreadable(subject=subject, code="unreadable", reason=str(error), remedy=error.remedy)
 
 
 def name_of(function: PciFunction) -> str:
@@ -118,7 +116,10 @@ def _gpu(
     profile = next(p for p in whole.profiles if p.mode == whole.mode)
     for position, virtual in sriov.virtual_functions(function):
         part = vendor.partition(whole, profile, position)
-        yield _part(part, function, position, virtual, offered)
+        try:
+            yield _part(part, function, position, virtual, offered)
+        except SourceError as error:
+            yield _unreadable(part.id.name, error)
 
 
 def _whole(vendor: Vendor, function: PciFunction, software: cards.Software) -> Device:

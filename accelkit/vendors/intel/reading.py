@@ -2,7 +2,7 @@
 
 import re
 
-from accelkit import Host, NotThere, PciFunction
+from accelkit import Host, NotThere, PciFunction, SourceError
 
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
@@ -31,9 +31,9 @@ def number_at(host: Host, path: str) -> int | None:
 
 
 def link_at(function: PciFunction, name: str) -> str | None:
-    """The PCI address that the link *name* of a function leads to; None: there is no such link."""
+    """The PCI address that the link *name* of a function leads to; None: it leads to none."""
     try:
         last = function.host.resolve(function.path(name)).rpartition("/")[2]
-    except NotThere:
+    except SourceError:  # there is no such link, or it leads to itself
         return None
     return last if _ADDRESS.fullmatch(last) and last != function.address else None

@@ -16,6 +16,7 @@ from accelkit import (
     Grant,
     Holding,
     Host,
+    Link,
     PartitionError,
     PciFunction,
     PciMatch,
@@ -25,6 +26,7 @@ from accelkit import (
     SupportsDiagnosis,
     SupportsHealth,
     SupportsHolders,
+    SupportsLinks,
     SupportsPartitioning,
     SupportsSignals,
     SupportsTelemetry,
@@ -33,6 +35,7 @@ from accelkit import (
     Version,
     holders_of,
     pci_functions,
+    switch_links,
 )
 from accelkit.vendors.intel import (
     cards,
@@ -61,6 +64,7 @@ class Intel(
     Vendor,
     SupportsHealth,
     SupportsSignals,
+    SupportsLinks,
     SupportsHolders,
     SupportsDiagnosis,
     SupportsTelemetry,
@@ -108,6 +112,10 @@ class Intel(
 
     def interpret(self, signal: Signal) -> Iterable[Event]:
         return events.meaning(signal)
+
+    def links(self, host: Host, devices: tuple[Device, ...]) -> Iterable[Link]:
+        places = {d.handle: d.id for d in devices if d.parent is None and d.handle is not None}
+        return switch_links(host, places, maker=facts.PCI_VENDOR)
 
     def holders(self, host: Host, devices: tuple[Device, ...]) -> Iterable[Holding]:
         return holders_of(host, {d.id: [n.path for n in d.nodes] for d in devices})
