@@ -233,6 +233,9 @@ FIND = Call(
     lane="inventory",
 )
 NEEDS = Call(name="needs", work=working.needed_settings, takes=(Grant,), gives=tuple[Setting, ...])
+NEEDED = Call(
+    name="needed", work=working.needed, takes=(Grant,), gives=working.Needed, lane="edits"
+)
 APPLY = Call(name="apply", work=working.apply_setting, takes=(Setting,), writes=True)
 REVERT = Call(name="revert", work=working.revert_setting, takes=(Setting,), writes=True)
 CREATE = Call(
@@ -247,7 +250,7 @@ SET_MODE = Call(name="set mode", work=working.set_device_mode, takes=(Device, st
 
 _ALL: tuple[Call[object], ...] = (
     *(INVENTORY, CONDITIONS, LONE_EDITS, EDITS, SET_EDITS, HOLDERS, LISTEN, SIGNALS, INTERPRET),
-    *(DIAGNOSE, SAMPLES, FIND, NEEDS, APPLY, REVERT, CREATE, DESTROY, SET_MODE),
+    *(DIAGNOSE, SAMPLES, FIND, NEEDS, NEEDED, APPLY, REVERT, CREATE, DESTROY, SET_MODE),
 )
 CALLS: Mapping[str, Call[object]] = {call.name: call for call in _ALL}
 """All of them, by name."""
