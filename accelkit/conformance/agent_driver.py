@@ -4,10 +4,9 @@ import http.client
 import json
 import signal
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
+from accelkit.conformance import nursery
 from accelkit.conformance.model import Feature, Level, Unanswered
 from accelkit.conformance.subjects import NEIGHBOUR, PluginSubject
 from accelkit.core.host import ReadOnly
@@ -21,7 +20,6 @@ UNITS = 4
 STOP_S = 30.0
 """Three times what ending may take."""
 PROBE_S = 5.0
-PROGRAM = "import sys; from accelkit.cli.main import main; sys.exit(main())"
 
 
 class AgentDriver:
@@ -38,7 +36,7 @@ class AgentDriver:
         self._scale = scale
         self._vendors = [subject.name]
         self._kubelet: Path | None = None
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: nursery.Started | None = None
         self._moved: list[tuple[Path, Path]] = []
         self._node = "conformance"
         self.home = directory
@@ -64,10 +62,7 @@ class AgentDriver:
         policy = self.home / "policy.json"
         policy.write_text(json.dumps(self._policy(kubelet)), encoding="utf-8")
         words = ["agent", "--policy", str(policy), "--node", self._node, "--host", self.machine]
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", PROGRAM, *words], stdout=log, stderr=log
-            )
+        self._process = nursery.start(words, self.log)
 
     def _policy(self, kubelet: Path) -> dict[str, object]:
         options = {self._subject.name: dict(self._subject.options)}
@@ -95,7 +90,7 @@ class AgentDriver:
         self._process.send_signal(signal.SIGTERM)
         try:
             code = self._process.wait(STOP_S * self._scale)
-        except subprocess.TimeoutExpired:
+        except TimeoutError:
             raise Unanswered(f"it has not ended {STOP_S * self._scale:g} s after SIGTERM") from None
         self._process = None
         if code:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from accelkit.conformance.agent_driver import PROGRAM, AgentDriver
+from accelkit.conformance.agent_driver import AgentDriver
 from accelkit.conformance.model import Feature, Unanswered
 from accelkit.conformance.setups import UNITS, Setup, Site
 from accelkit.conformance.subjects import Blocks, PluginSubject
@@ -15,6 +15,7 @@ from accelkit.testing.simulate import set_state, simulate
 
 _PCI = "/sys/bus/pci/devices"
 _RENDER_S = 60.0
+_PROGRAM = "import sys; from accelkit.cli.main import main; sys.exit(main())"
 
 
 class ClaimsAgent(AgentDriver):
@@ -104,7 +105,7 @@ class ClaimsAgent(AgentDriver):
 
     def classes(self) -> tuple[Json, ...]:
         """What ``accelkit render extended`` prints for the policy that is served."""
-        words = [sys.executable, "-c", PROGRAM, "render", "extended", "-o", "json"]
+        words = [sys.executable, "-c", _PROGRAM, "render", "extended", "-o", "json"]
         words += ["--policy", str(self.home / "policy.json")]
         words += ["--host", self.machine, "--node", self._node]
         ran = subprocess.run(
