@@ -7,12 +7,11 @@ from accelkit import Device, FrozenMap, Host, Sample, SourceError
 from accelkit.vendors.gaudi.cards import Card, names_like
 from accelkit.vendors.gaudi.health import card_of
 
-_SENSOR = re.compile(r"(temp|power)([0-9]{1,2})_input")
-_METRICS = {
-    "temp": ("hw_temperature_celsius", 1e-3, (-100.0, 300.0)),
-    "power": ("hw_power_watts", 1e-6, (0.0, 10_000.0)),
-}
-"""Metric, factor and what can be: Linux, Documentation/hwmon/sysfs-interface."""
+_SENSOR = re.compile(r"temp([0-9]{1,2})_input")
+_MILLI, _MICRO, _MEGA = 1e-3, 1e-6, 1e6
+"""Units of hwmon: Linux, Documentation/hwmon/sysfs-interface.rst."""
+_HOTTEST_C, _MOST_W = 300.0, 10_000.0
+"""More is taken as rubbish."""
 _ERRORS = ("correctable", "nonfatal", "fatal")
 """Linux, Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats."""
 _MOST = 1 << 53
@@ -28,7 +27,7 @@ def samples_of(host: Host, devices: tuple[Device, ...]) -> Iterator[Sample]:
         except SourceError:
             continue
         yield from _sensors(card, device)
-        yield from _clock(card, device)
+        yield from _settings(card, device)
         yield from _errors(card, device)
 
 
@@ -37,6 +36,7 @@ def _sample(device: Device, metric: str, value: float, **labels: str) -> Sample:
 
 
 def _sensors(card: Card, device: Device) -> Iterator[Sample]:
+    """What sensors measure; the firmware decides which there are, and names none."""
     host, home = card.function.host, card.function.path("hwmon")
     try:
         folders = [f"{home}/{name}" for name in host.names(home) if name.startswith("hwmon")]
@@ -44,23 +44,35 @@ def _sensors(card: Card, device: Device) -> Iterator[Sample]:
     except SourceError:
         return
     for folder, name in files:
-        sensor = name.removesuffix("_input")
-        metric, factor, (least, most) = _METRICS[sensor.rstrip("0123456789")]
-        try:
-            value = float(host.read(f"{folder}/{name}")) * factor
-        except (SourceError, ValueError):
-            continue  # a card in reset answers no sensor
-        if least <= value <= most:
-            yield _sample(device, metric, round(value, 6), sensor=sensor)
+        celsius = _value(host, f"{folder}/{name}", _MILLI)
+        if celsius is not None and -_HOTTEST_C < celsius < _HOTTEST_C:
+            sensor = name.removesuffix("_input")
+            yield _sample(device, "hw_temperature_celsius", celsius, sensor=sensor)
+    for folder in folders[:1]:
+        watts = _value(host, f"{folder}/power1_input", _MICRO)
+        if watts is not None and 0 <= watts < _MOST_W:
+            yield _sample(device, "hw_power_watts", watts)
 
 
-def _clock(card: Card, device: Device) -> Iterator[Sample]:
+def _value(host: Host, path: str, factor: float) -> float | None:
     try:
-        mhz = card.number("clk_cur_freq_mhz", 100_000)
-    except SourceError:
-        return
-    if mhz:
-        yield _sample(device, "hw_frequency_hertz", mhz * 1_000_000)
+        return round(float(host.read(path)) * factor, 6)
+    except (SourceError, ValueError):
+        return None  # a card in reset answers no sensor
+
+
+def _settings(card: Card, device: Device) -> Iterator[Sample]:
+    """Its clock and the power that it may take.
+
+    Source:
+        Linux, Documentation/ABI/testing/sysfs-driver-habanalabs: megahertz, milliwatts.
+    """
+    mhz = _value(card.function.host, f"{card.folder}/clk_cur_freq_mhz", _MEGA)
+    if mhz is not None and 0 < mhz < 1e11:
+        yield _sample(device, "hw_frequency_hertz", mhz, domain="compute")
+    watts = _value(card.function.host, f"{card.folder}/max_power", _MILLI)
+    if watts is not None and 0 < watts < _MOST_W:
+        yield _sample(device, "hw_power_limit_watts", watts)
 
 
 def _errors(card: Card, device: Device) -> Iterator[Sample]:
@@ -73,4 +85,4 @@ def _errors(card: Card, device: Device) -> Iterator[Sample]:
             name, _, count = line.strip().partition(" ")
             if name.startswith("TOTAL_ERR") and count.isascii() and count.isdecimal():
                 total = min(int(count[:20]), _MOST)
-                yield _sample(device, "hw_errors_total", total, type=f"pcie_{kind}")
+                yield _sample(device, "hw_errors_total", total, type=f"pcie-{kind}")
