@@ -51,6 +51,11 @@ def _hold(own: dict[str, Json], args: tuple[str, ...]) -> bool:
             return False
 
 
+def _errors(own: dict[str, Json], args: tuple[str, ...]) -> bool:
+    own["errors"] = "".join(args)
+    return len(args) == 1 and args[0].isdecimal()
+
+
 def _bind(own: dict[str, Json], args: tuple[str, ...]) -> bool:
     own["driver"] = "".join(args)
     return len(args) == 1
@@ -80,6 +85,7 @@ _UNIT_VERBS: Mapping[str, tuple[str, Step]] = {
     "halve": ("halve UNIT", _sets(halved=True)),
     "rubbish": ("rubbish UNIT", _sets(rubbish=True)),
     "status": ("status UNIT STATUS", _status),
+    "errors": ("errors UNIT COUNT", _errors),
     "bind": ("bind UNIT DRIVER|none", _bind),
     "hold": ("hold UNIT PID [pod]", _hold),
     "free": ("free UNIT", _free),
@@ -232,6 +238,9 @@ class TpuMachine(Machine):
         files = {
             "current_link_width": f"{core.own.get('lanes', _LANES)}\n",
             "max_link_width": f"{_LANES}\n",
+            "aer_dev_correctable": "RxErr 0\nTOTAL_ERR_COR 0\n",
+            "aer_dev_nonfatal": f"TOTAL_ERR_NONFATAL {core.own.get('errors', 0)}\n",
+            "aer_dev_fatal": "TOTAL_ERR_FATAL 0\n",
         }
         if generation.subsystem is not None:
             files["subsystem_device"] = f"0x{generation.subsystem:04x}\n"

@@ -18,6 +18,7 @@ from accelkit import (
     Holding,
     Host,
     Link,
+    Sample,
     Signal,
     Signals,
     SupportsDiagnosis,
@@ -26,6 +27,7 @@ from accelkit import (
     SupportsHolders,
     SupportsLinks,
     SupportsSignals,
+    SupportsTelemetry,
     Unreadable,
     Vendor,
 )
@@ -37,6 +39,7 @@ from accelkit.vendors.tpu import (
     holders,
     kernel,
     mesh,
+    telemetry,
     versions,
 )
 from accelkit.vendors.tpu.chips import HARDWARE, read_chips
@@ -62,6 +65,7 @@ class Tpu(
     SupportsGroups,
     SupportsHolders,
     SupportsDiagnosis,
+    SupportsTelemetry,
 ):
     """Chips of TPU virtual machines, through files alone."""
 
@@ -127,6 +131,9 @@ class Tpu(
         here = self._inventory(host)
         devices = [d for d in discovery.discover_all(self, host, here) if isinstance(d, Device)]
         return diagnosis.diagnose(host, here, holders.strangers(host, devices))
+
+    def samples(self, host: Host, devices: tuple[Device, ...]) -> Iterator[Sample]:
+        return telemetry.read_samples(host, devices)
 
     def edits(self, host: Host, grant: Grant) -> Edits:
         return edits.make_edits(host, grant, self._said, lambda: self._inventory(host))
