@@ -36,7 +36,7 @@ _KNOWN: Mapping[str, Mapping[str, object]] = MappingProxyType(
             "cut": Cut(words=(("mode", "gpu-0", "CPX"),)),
             "many": 66,
             "words": {
-                Feature.FAULT: ("ras {unit} umc 1", "restore {unit}"),
+                Feature.FAULT: ("lose {unit}", "restore {unit}"),
                 Feature.FLAW: ("heat {unit} 101", "restore {unit}"),
             },
         },
