@@ -102,9 +102,9 @@ def _of(function: PciFunction, device: Device) -> Iterator[Sample]:
 
     if (memory := device.capacity.get("memory")) is not None:
         yield sample("hw_memory_size_bytes", float(memory))
-    for where, celsius in temperatures(function):
+    for where, celsius in dict(temperatures(function)).items():
         yield sample("hw_temperature_celsius", celsius, sensor=where)
-    for folder in _hwmon(function):
+    for folder in [*_hwmon(function)][:1]:
         if (energy := number_at(host, f"{folder}/energy1_input")) is not None and energy >= 0:
             yield sample("hw_energy_joules_total", energy * _MICRO)
         if (limit := number_at(host, f"{folder}/power1_max")) is not None and limit > 0:
