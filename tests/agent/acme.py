@@ -4,6 +4,7 @@
 What its calls do stands in files of the host, ``/acme/<call>``, one word each.
 """
 
+import atexit
 import contextlib
 import ctypes
 import logging
@@ -15,6 +16,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import NoReturn
 
 import attrs
 import pytest
@@ -151,17 +153,16 @@ def order(root: Path, **words: str) -> None:
 @cache
 def built_library() -> Path:
     """The library, compiled once in this process."""
-    compiler = shutil.which("gcc")
-    if compiler is None:
-        no_compiler()
+    compiler = shutil.which("gcc") or no_compiler()
     folder = Path(mkdtemp(prefix="ak-acme-"))
+    atexit.register(shutil.rmtree, folder)
     target = folder / SONAME
     flags = ("-shared", "-fPIC", "-nostdlib", "-O0")
-    subprocess.run([str(compiler), *flags, "-o", str(target), str(SOURCE)], check=True)
+    subprocess.run([compiler, *flags, "-o", str(target), str(SOURCE)], check=True)
     return target
 
 
-def no_compiler() -> None:
+def no_compiler() -> NoReturn:
     """End the test: where ./dev installs gcc, its absence is a failure."""
     if os.geteuid() == 0 and shutil.which("apt-get") is not None:
         pytest.fail("there is no gcc: run ./dev unit, which installs it")
