@@ -121,6 +121,7 @@ async def _measured(node: Node, rounds: int) -> list[Row]:
         await keeper.release(node.claim(number).claim.uid)
     return [
         *await _one_by_one(keeper, node, rounds),
+        *await _taken(keeper, node, rounds),
         *await _together(keeper, node, rounds),
         *await _loaded(node, rounds),
         *await _for_long(keeper, node),
@@ -142,6 +143,25 @@ async def _one_by_one(keeper: Keeper, node: Node, rounds: int) -> list[Row]:
         Row(what="prepare again", values=again, budget=1, judge=Judge.P99),
         Row(what="answer of a claim that is ready", values=known, budget=1, judge=Judge.P99),
         Row(what="release", values=released, budget=3, judge=Judge.P99),
+    ]
+
+
+async def _taken(keeper: Keeper, node: Node, rounds: int) -> list[Row]:
+    """Processor time, all threads together: others on the machine at most double it."""
+    prepared, released = [], []
+    claims = [node.claim(n) for n in range(CLAIMS)]
+    for _ in range(rounds):
+        begun = time.process_time()
+        for claim in claims:
+            await keeper.prepare(claim)
+        between = time.process_time()
+        for claim in claims:
+            await keeper.release(claim.claim.uid)
+        prepared.append((between - begun) * 1000 / CLAIMS)
+        released.append((time.process_time() - between) * 1000 / CLAIMS)
+    return [
+        Row(what="CPU of a prepare", values=prepared),
+        Row(what="CPU of a release", values=released),
     ]
 
 

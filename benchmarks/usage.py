@@ -1,5 +1,6 @@
-"""What a process takes, as Linux counts it."""
+"""What a process takes, as Linux counts it; and what others took meanwhile."""
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -69,6 +70,30 @@ def ran(pid: int) -> dict[str, Ran]:
 def cpu_ms(pid: int) -> float:
     """What all threads of a process that live have had of the processors."""
     return sum(one.seconds for one in ran(pid).values()) * 1000
+
+
+@attrs.frozen
+class Busy:
+    """What the processors have done since the machine started, in seconds of one."""
+
+    all: float
+    ours: float
+    """For this process, and for those that it started and that have ended."""
+
+
+def busy() -> Busy:
+    """As of now. Source: proc_stat(5), the first line."""
+    fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    user, nice, system, _idle, _waiting, *rest = map(int, fields)
+    ticks = user + nice + system + sum(rest[:3])  # those of guests are in user
+    took = os.times()
+    ours = took.user + took.system + took.children_user + took.children_system
+    return Busy(ticks / os.sysconf("SC_CLK_TCK"), ours)
+
+
+def others(before: Busy, after: Busy, seconds: float) -> float:
+    """How many processors others had on average, in so many *seconds*."""
+    return max(0.0, after.all - before.all - (after.ours - before.ours)) / seconds
 
 
 def spent(before: dict[str, Ran], after: dict[str, Ran]) -> dict[str, Ran]:
