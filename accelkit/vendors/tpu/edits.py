@@ -2,8 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from accelkit import ContainerEdits, Device, DeviceId, Edits, FrozenMap, Grant, Host, MissingParts
-from accelkit.vendors.tpu.discovery import Inventory
+from accelkit import (
+    ContainerEdits,
+    Device,
+    DeviceId,
+    Edits,
+    FrozenMap,
+    Grant,
+    Host,
+    MissingParts,
+    NotThere,
+)
+from accelkit.vendors.tpu.chips import Unready, nodes_of, shared_nodes
+from accelkit.vendors.tpu.discovery import Inventory, chip_of
 from accelkit.vendors.tpu.environment import environment
 from accelkit.vendors.tpu.facts import GENERATIONS
 from accelkit.vendors.tpu.slices import Said, Slice, Unknown, read_slice
@@ -34,9 +45,21 @@ def make_edits(host: Host, grant: Grant, said: Said, look: Callable[[], Inventor
 
 
 def _check_nodes(host: Host, device: Device) -> None:
-    if missing := [node.path for node in device.nodes if not host.exists(node.path)]:
+    """Check that the files are there and still the chip's: groups get numbers of others that went.
+
+    Raises:
+        MissingParts: They are not.
+    """
+    try:
+        chip = chip_of(host, device)
+        now = {*shared_nodes(chip), *nodes_of(host, chip)}
+    except (NotThere, Unready) as error:
+        raise MissingParts(str(error), remedy=error.remedy) from error
+    known = {node.path for node in device.nodes}
+    if missing := sorted(path for path in known if path not in now or not host.exists(path)):
+        state = "not there" if missing[0] in now else "not its own any more"
         raise MissingParts(
-            f"{device.id}: {', '.join(missing)} is not there",
+            f"{device.id}: {', '.join(missing)} is {state}",
             remedy="if it does not come back, make a new virtual machine",
         )
 

@@ -157,14 +157,12 @@ class TpuMachine(Machine):
 
     def _cores(self, state: State) -> Iterator[tuple[int, str, _Core]]:
         """Position, unit and function of every function that is there, in the order of the bus."""
-        boots = state.get(self.vendor, {}).get("boots", 0)
-        assert isinstance(boots, int)
-        first, number = _FIRST_GROUP + 3 * boots, 0
+        first, number = self._first_group(state), 0
         for index, unit in enumerate(self.units()):
             own = state.get(unit, {})
             place = pci_place(self.part.first + index, index, self.part.count)
             for function in range(self.generation.functions):
-                # The network card comes between two chips, if there are two.
+                # The disk comes between two chips, if there are two.
                 group = first + number + (1 if index * 2 >= self.part.count else 0)
                 number += 1
                 if own.get("lost") or (own.get("halved") and function):
@@ -179,9 +177,7 @@ class TpuMachine(Machine):
             yield File(path="/sys/module/vfio_pci/version", content="0.2\n")
             yield Line(path="/proc/devices", text=f"{_VFIO_MAJOR} vfio")
             yield Node(path=CONTAINER, major=10, minor=196)
-        groups = set()
         for _, _, core in self._cores(state):
-            groups.add(core.group)
             yield from self._function(core, None if not loaded else "vfio-pci", self._group(core))
             if (
                 loaded
@@ -189,16 +185,28 @@ class TpuMachine(Machine):
                 and not core.own.get("hidden")
             ):
                 yield _group_node(core.group)
-        free = iter(n for n in range(_FIRST_GROUP, _FIRST_GROUP + 2000) if n not in groups)
-        for place, device, pci_class in _STRANGERS:
-            group = next(free)
+        yield from self._passed_on(state, loaded=loaded)
+
+    def _passed_on(self, state: State, *, loaded: bool) -> Iterator[Entry]:
+        """A disk and a network card whose groups are VFIO's, too."""
+        first, each = self._first_group(state), self.generation.functions
+        numbers = (first + (self.part.count + 1) // 2 * each, first + self.part.count * each + 1)
+        for (place, device, pci_class), group in zip(_STRANGERS, numbers, strict=True):
             yield from pci_function(
-                place, vendor=PCI_VENDOR, device=device, pci_class=pci_class,
+                place,
+                vendor=PCI_VENDOR,
+                device=device,
+                pci_class=pci_class,
                 driver="vfio-pci" if loaded else None,
-            )  # fmt: skip
+            )
             yield from _membership(place, group)
             if loaded:
                 yield _group_node(group)
+
+    def _first_group(self, state: State) -> int:
+        boots = state.get(self.vendor, {}).get("boots", 0)
+        assert isinstance(boots, int)
+        return _FIRST_GROUP + 3 * boots
 
     def _group(self, core: _Core) -> Iterator[Entry]:
         if core.own.get("rubbish"):

@@ -102,11 +102,30 @@ def test_worker_with_a_chip_gone_is_refused(bench: Make) -> None:
 
 def test_chip_that_went_after_it_was_chosen_is_refused(bench: Make) -> None:
     made = bench("v5e", 4)
-    made.do("lose tpu-3")
     device = made.devices()[1]
-    made.path("/sys/bus/pci/devices/0000:04:00.0").unlink()
+    made.do("lose tpu-1")
 
-    with pytest.raises(MissingParts, match="1 of 1 chips are gone"):
+    with pytest.raises(MissingParts, match=r"0000:04:00\.0 is no TPU any more"):
+        made.vendor.edits(made.host, grant(device))
+
+
+def test_chip_that_lost_its_driver_after_it_was_chosen_is_refused(bench: Make) -> None:
+    made = bench("v5e", 4)
+    device = made.devices()[1]
+    made.do("bind tpu-1 none")
+
+    with pytest.raises(MissingParts, match="no driver is bound"):
+        made.vendor.edits(made.host, grant(device))
+
+
+def test_file_that_belongs_to_something_else_by_now_is_not_given(bench: Make) -> None:
+    """Groups are numbered anew, so that an old number is another chip's, or a disk's."""
+    made = bench("v5e", 4)
+    device = made.devices()[3]
+    made.do("reboot")
+    assert made.host.exists("/dev/vfio/10")
+
+    with pytest.raises(MissingParts, match="/dev/vfio/10 is not its own any more"):
         made.vendor.edits(made.host, grant(device))
 
 
