@@ -1,7 +1,7 @@
 """Where the driver shows a card: its name, its files, its nodes. Not here: what they mean."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import attrs
 
@@ -119,12 +119,15 @@ def _by_number(match: re.Match[str]) -> tuple[int, str]:
     return int(match[match.lastindex or 0]), match[0]
 
 
-def card_at(function: PciFunction, elsewhere: Mapping[str, str]) -> Card | None:
+def card_at(
+    function: PciFunction, elsewhere: Callable[[], Mapping[str, str]] | None = None
+) -> Card | None:
     """The card at a PCI function; None: its driver shows none.
 
     Args:
         function: Bound to the driver.
-        elsewhere: Names by PCI address, for drivers that do not say it with the function.
+        elsewhere: Names by PCI address, for drivers that do not say it with the function; None:
+            they are looked up.
 
     Raises:
         SourceError: The driver contradicts itself.
@@ -135,14 +138,22 @@ def card_at(function: PciFunction, elsewhere: Mapping[str, str]) -> Card | None:
         raise SourceError(
             f"{function.path('accel')} holds {' and '.join(names)}", remedy="reload habanalabs"
         )
-    name = names[0] if names else elsewhere.get(function.address)
-    if name is None:
+    if not names:
+        shown = names_elsewhere(host) if elsewhere is None else elsewhere()
+        names = [shown[function.address]] if function.address in shown else []
+    if not names:
         return None
-    return Card(function=function, name=name, folder=_folder_of(function, name))
+    return Card(function=function, name=names[0], folder=_files_of(function, names[0]))
 
 
-def _folder_of(function: PciFunction, name: str) -> str:
-    places = (function.path("")[:-1], *_places(name))
+def folder_of(function: PciFunction) -> str:
+    """The folder of a PCI function itself."""
+    return function.path("").rstrip("/")
+
+
+def _files_of(function: PciFunction, name: str) -> str:
+    """Where the driver's own files are: with the function, or with the device of its class."""
+    places = (folder_of(function), *_places(name))
     shown = (p for p in places if function.host.exists(f"{p}/status"))
     return next(shown, places[0])
 

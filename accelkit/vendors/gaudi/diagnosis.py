@@ -1,7 +1,8 @@
 """What keeps Gaudi cards from being used, in words. Reads only; works without the driver."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 
 from accelkit import AccessDenied, DeviceId, Finding, Host, PciFunction, SourceError, holders_of
 from accelkit.vendors.gaudi import edits, facts, software
@@ -22,7 +23,11 @@ def diagnose(host: Host, functions: Sequence[PciFunction]) -> Iterator[Finding]:
         )
         return
     cards: list[Card] = []
-    elsewhere = names_elsewhere(host)
+
+    @cache
+    def elsewhere() -> dict[str, str]:
+        return names_elsewhere(host)
+
     for function in functions:
         found = _card_or_finding(function, elsewhere)
         if isinstance(found, Finding):
@@ -37,7 +42,9 @@ def diagnose(host: Host, functions: Sequence[PciFunction]) -> Iterator[Finding]:
         yield from _holders(host, cards)
 
 
-def _card_or_finding(function: PciFunction, elsewhere: dict[str, str]) -> Card | Finding:
+def _card_or_finding(
+    function: PciFunction, elsewhere: Callable[[], dict[str, str]]
+) -> Card | Finding:
     address = function.address
     driver = function.driver
     suspect, proof = "the habanalabs kernel module", f"{function.path('driver')} is not there"
@@ -50,7 +57,7 @@ def _card_or_finding(function: PciFunction, elsewhere: dict[str, str]) -> Card |
         remedy = f"blacklist {driver} and reboot"
     elif driver is not None:
         try:
-            card = card_at(function, {}) or card_at(function, elsewhere)
+            card = card_at(function, elsewhere)
         except SourceError as error:
             card, proof = None, str(error)
         else:

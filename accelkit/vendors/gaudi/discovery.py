@@ -63,7 +63,7 @@ def _found(
             reason=f"it is bound to {driver}" if driver else "no driver is bound",
             remedy="bind it to habanalabs" if driver else "modprobe habanalabs",
         )
-    card = card_at(function, {}) or card_at(function, elsewhere())
+    card = card_at(function, elsewhere)
     if card is None:
         return Unreadable(
             subject=function.address,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from accelkit import Condition, Device, Evidence, Host, NotThere, PciFunction, Severity, SourceError
 from accelkit.vendors.gaudi import facts, messages
-from accelkit.vendors.gaudi.cards import Card, card_at, names_elsewhere
+from accelkit.vendors.gaudi.cards import Card, card_at, folder_of
 
 _MOST_RESETS = 1 << 32
 
@@ -26,7 +26,7 @@ def card_of(host: Host, device: Device) -> Card:
             f"{device.id}: {function.path('driver')} does not lead to habanalabs",
             remedy="modprobe habanalabs",
         )
-    card = card_at(function, {}) or card_at(function, names_elsewhere(host))
+    card = card_at(function)
     if card is None:
         raise NotThere(f"{device.id}: habanalabs shows no accelerator at {function.address}")
     return card
@@ -92,7 +92,7 @@ def _reading(card: Card, name: str, *, bridge: bool = False) -> float | None:
     try:
         path = function.path(name)
         if bridge:
-            folder = host.resolve(function.path("")[:-1]).rpartition("/")[0]
+            folder = host.resolve(folder_of(function)).rpartition("/")[0]
             path = f"{folder}/{name}"
         words = host.read(path).split()
         number = float(words[0]) if words else 0.0
