@@ -91,9 +91,10 @@ class Tpu(
     }
     options = TpuOptions
     access = Access(
+        # To see whose files are open, which is all that tells who has a chip.
+        capabilities=("SYS_PTRACE",),
         read=("/sys", "/proc", "/etc/tpu"),
         devices=("/dev/vfio/*", "/dev/accel*"),
-        # Only so it sees which processes have chips open.
         host_pid=True,
     )
 
