@@ -178,9 +178,18 @@ class Cluster:
         """Delete all pods of the default namespace and wait until the kubelet has let them go.
 
         What events tell of them goes, too: the next one may have the same name.
+
+        Raises:
+            NodeError: The kubelet does not let one go; it is deleted by force, for others' sake.
         """
-        self.clear("/api/v1/namespaces/default/pods")
-        self.delete("/api/v1/namespaces/default/events")
+        pods = "/api/v1/namespaces/default/pods"
+        try:
+            self.clear(pods)
+        except NodeError:
+            self._api.ask("DELETE", f"{pods}?gracePeriodSeconds=0")
+            raise
+        finally:
+            self.delete("/api/v1/namespaces/default/events")
 
     def clear(self, *collections: str) -> None:
         """Delete everything in these collections, one after the other, and wait until it is gone.

@@ -102,8 +102,23 @@ class TestRealServer(Behaviour):
 
 
 @pytest.mark.slow
-async def test_a_quiet_watch_brings_a_bookmark_every_minute(server: RealServer) -> None:
-    """By them a silent connection is known to be dead."""
+async def test_a_quiet_watch_brings_a_bookmark_every_minute(
+    cluster: Cluster, server: RealServer
+) -> None:
+    """By them a silent connection is known to be dead.
+
+    A server that has seen no change since it was started sends none.
+    """
+    driver, pool = "bookmarks.test", {"name": "elsewhere", "generation": 1, "resourceSliceCount": 1}
+    cluster.apply(
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceSlice",
+            "metadata": {"name": "elsewhere"},
+            "spec": {"driver": driver, "pool": pool, "nodeName": "elsewhere", "devices": []},
+        }
+    )
+    cluster.delete("/apis/resource.k8s.io/v1/resourceslices/elsewhere")
     every = [Clients(kind) for kind in (KubeClient.LEAN, KubeClient.OFFICIAL)]
 
     async def watched(clients: Clients) -> list[Change]:

@@ -115,7 +115,7 @@ def test_claims_of_pods_that_run_again_after_a_reboot_are_prepared_anew(
     cluster.wait_for("both again", lambda: restarted(cluster, "worker", "server"))
     measured.add("reboot: until both pods with claims run again", time.monotonic() - begun)
     cluster.wait_for("the third is given back", lambda: ready(agent.run) == kept)
-    assert cluster.phase("job") == "Failed"
+    cluster.wait_for_phase("job", "Failed")
     assert parts(gpus) == places
     assert {name: allocated(cluster, name) for name in devices} == devices
     assert described(cluster) == {f"{DRIVER}-claim_{one}.json" for one in kept}
