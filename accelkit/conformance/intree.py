@@ -54,6 +54,7 @@ _KNOWN: Mapping[str, Mapping[str, object]] = MappingProxyType(
             },
         },
         "neuron": {
+            "cut": Cut(),
             "many": 66,
             "words": {
                 Feature.FAULT: ("ecc {unit} mem 1", "restore {unit}"),

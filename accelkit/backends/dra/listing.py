@@ -13,6 +13,7 @@ from accelkit.backends.dra.pool import Dialect, Taint
 from accelkit.core.model import Binding, Device, DeviceId, Holding
 from accelkit.core.offers import extended_of
 from accelkit.core.partition.counters import Counters, counters
+from accelkit.core.partitioning.rules import fixed_cut
 from accelkit.core.policy import Offer, Sharing
 from accelkit.core.values import FrozenMap, HolderKind, Standing
 from accelkit.core.view import View
@@ -156,10 +157,17 @@ def _taken(
     found: dict[DeviceId, dict[DeviceId, FrozenMap[str, int]]] = {}
     for device in view.snapshot.devices:
         strange = device.parent is not None and device.id not in view.made
+        strange = strange and not _is_for_good(view, device)
         if device.root in competing and (strange or device.id in view.stuck):
             amounts = competing[device.root].of(device)
             found.setdefault(device.root, {})[device.id] = amounts
     return found
+
+
+def _is_for_good(view: View, part: Device) -> bool:
+    """Whether nobody made *part*: it comes with the mode of a device that is usable as well."""
+    whole = view.devices.get(part.root)
+    return whole is not None and whole.usable and fixed_cut(whole, part.profile or "")
 
 
 def _in_the_way(

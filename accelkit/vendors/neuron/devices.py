@@ -21,7 +21,7 @@ from accelkit.vendors.neuron.lnc import VALUES, mode_of
 CHIP, CORE = "neuron", "neuroncore"
 """Kinds, and so the ends of resource names. Source: Neuron documentation, device plugin."""
 FIXED = "core"
-"""Profile of cores that nothing changes."""
+"""Profile of cores that nothing changes, and the one mode of their chips."""
 
 
 def name_of(serial: str) -> str:
@@ -71,9 +71,9 @@ def chip_device(
         own={"serial"},
         capacity={"memory": family.memory} if family else {},
         slots=chip.cores,
-        profiles=_profiles(chip, lnc),
-        modes=() if lnc is None else _modes(chip),
-        mode=None if lnc is None else mode_of(lnc),
+        profiles=[_profile(chip, name, size) for name, size in _cuts(chip, lnc).items()],
+        modes=[_mode(chip, name, size) for name, size in _cuts(chip, lnc).items()],
+        mode=FIXED if lnc is None else mode_of(lnc),
         # A core belongs to one process from its first use to the end of the process.
         # Source: Neuron documentation, Neuron Runtime configuration.
         sharing=frozenset(),
@@ -97,29 +97,18 @@ def core_devices(vendor: Vendor, whole: Device) -> Iterator[Device]:
                 )
 
 
-def _profiles(chip: Chip, lnc: int | None) -> tuple[Profile, ...]:
+def _cuts(chip: Chip, lnc: int | None) -> Mapping[str, int]:
+    """How many physical cores one core of a mode has, by the mode."""
     if lnc is None:
-        return (_profile(chip, FIXED, 1, None),)
-    return tuple(_profile(chip, mode_of(size), size, mode_of(size)) for size in _sizes(chip))
+        return {FIXED: 1}
+    return {mode_of(size): size for size in VALUES if chip.cores % size == 0}
 
 
-def _modes(chip: Chip) -> tuple[Mode, ...]:
-    return tuple(
-        Mode(
-            name=mode_of(size),
-            disturbs=Scope.VENDOR,
-            cut=mode_of(size),
-            count=chip.cores // size,
-        )
-        for size in _sizes(chip)
-    )
+def _mode(chip: Chip, name: str, size: int) -> Mode:
+    return Mode(name=name, disturbs=Scope.VENDOR, cut=name, count=chip.cores // size)
 
 
-def _sizes(chip: Chip) -> Sequence[int]:
-    return [size for size in VALUES if chip.cores % size == 0]
-
-
-def _profile(chip: Chip, name: str, size: int, mode: str | None) -> Profile:
+def _profile(chip: Chip, name: str, size: int) -> Profile:
     """Cores of a chip; each has its part of the memory, which nothing keeps it to."""
     memory = None if chip.family is None else chip.family.memory * size // chip.cores
     return Profile(
@@ -127,7 +116,7 @@ def _profile(chip: Chip, name: str, size: int, mode: str | None) -> Profile:
         slug=name,
         size=size,
         starts=tuple(range(0, chip.cores, size)),
-        mode=mode,
+        mode=name,
         kind=CORE,
         capacity=FrozenMap({} if memory is None else {"memory": memory}),
     )

@@ -44,6 +44,8 @@ def edits_of(host: Host, grant: Grant) -> Edits:
         SourceError: It cannot be known now which chip has which file.
     """
     devices = tuple({g.device.id: g.device for g in grant.granted}.values())
+    if not devices:
+        return Edits()
     asked = grant.config.logical_neuron_core if isinstance(grant.config, NeuronClaim) else None
     for root in {device.root: device for device in devices}.values():
         _check_chip(host, root)

@@ -64,7 +64,7 @@ def set_mode(
         raise PartitionError(
             f"{device.id} has no mode {mode}; its modes: {known}", device=str(device.id)
         )
-    if mode_of(read_lnc(host)) == mode:
+    if mode not in MODES or mode_of(read_lnc(host)) == mode:
         return
     if pids := sorted(who_has_chips(), key=int):
         raise ModeBusy(

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from accelkit import DeviceNode, Scope, Version
+from accelkit import DeviceNode, Mode, Scope, Version
 from accelkit.core.reading import read_inventory
 from accelkit.vendors.neuron import facts
 from accelkit.vendors.neuron.board import PRODUCTS
@@ -45,7 +45,8 @@ def test_cores_of_older_chips_are_partitions_that_nothing_changes(bench: Make) -
     (chip,) = made.chips()
 
     assert chip.usable
-    assert (chip.modes, chip.mode) == ((), None)
+    assert chip.modes == (Mode(name="core", cut="core", count=2, disturbs=Scope.VENDOR),)
+    assert chip.mode == "core"
     assert [core.id.name for core in made.cores()] == [
         f"{chip.id.name}-core-0",
         f"{chip.id.name}-core-1",

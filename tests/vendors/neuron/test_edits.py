@@ -6,7 +6,16 @@ import attrs
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from accelkit import ConfigRefused, Device, FrozenMap, IllegalSet, MissingParts, Mount, SourceError
+from accelkit import (
+    ConfigRefused,
+    Device,
+    Edits,
+    FrozenMap,
+    IllegalSet,
+    MissingParts,
+    Mount,
+    SourceError,
+)
 from accelkit.core.errors import AllocationError
 from accelkit.core.policy_check import options_of
 from accelkit.core.reading import grant_edits
@@ -102,6 +111,12 @@ def test_last_core_of_a_chip_and_the_first_of_the_next_are_a_range(bench: Make) 
     cores = made.cores()
 
     assert visible(made, cores[1], cores[2]) == "1-2"
+
+
+def test_set_of_nothing_gets_nothing(bench: Make) -> None:
+    made = bench("inf2", 1)
+
+    assert made.vendor.edits(made.host, grant()) == Edits()
 
 
 def test_edits_of_a_union_are_the_union(bench: Make) -> None:
