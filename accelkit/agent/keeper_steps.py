@@ -36,7 +36,13 @@ async def take_steps(work: Work) -> LedgerEntry:
                 await step(work)
             finally:
                 work.took(name, clock.monotonic() - began)
-    ready = attrs.evolve(work.entry, state=EntryState.READY, trace=tuple(work.trace))
+    ready = attrs.evolve(
+        work.entry,
+        state=EntryState.READY,
+        cdi=work.cdi,
+        answer=work.answer,
+        trace=tuple(work.trace),
+    )
     return work.means.put(ready)
 
 
@@ -49,9 +55,9 @@ async def _describe(work: Work) -> None:
     entry = work.entry
     document = described(entry.driver, work.uid, edits)
     files = work.means.files
-    record = None if document is None else files.describe(entry.driver, work.uid, document)
-    told = answers(entry.driver, work.uid, entry.pieces, edits)
-    work.entry = attrs.evolve(entry, cdi=record, answer=told)
+    if document is not None:
+        work.cdi = files.describe(entry.driver, work.uid, document)
+    work.answer = answers(entry.driver, work.uid, entry.pieces, edits)
 
 
 async def _edits(work: Work, grants: Iterable[Grant]) -> list[tuple[Grant, Edits]]:

@@ -6,8 +6,8 @@ from typing import TypeVar
 import attrs
 
 from accelkit.agent.keeper_means import Means, Patience
-from accelkit.core.allocation import Allocation, Edits, Grant
-from accelkit.core.claims import LedgerEntry
+from accelkit.core.allocation import Allocation, Answer, Edits, Grant
+from accelkit.core.claims import CdiRecord, LedgerEntry
 from accelkit.core.errors import DeviceUnavailable
 from accelkit.core.grants import Term, grants_of, main_request
 from accelkit.core.model import Device, DeviceId
@@ -28,6 +28,10 @@ class Work:
     patience: Patience
     told: list[tuple[Grant, Edits]] = attrs.Factory(list)
     """What containers need, as far as it was told along with what must hold."""
+    cdi: CdiRecord | None = None
+    """The file that was written for it."""
+    answer: tuple[Answer, ...] = ()
+    """What the kubelet will be told."""
     trace: list[tuple[str, float]] = attrs.Factory(list)
     """Steps that were taken, and the milliseconds of each."""
 

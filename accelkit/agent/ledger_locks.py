@@ -31,6 +31,9 @@ class Locks:
     """Makes both directories."""
     has_entry: Callable[[str], bool]
     """Whether a claim has an entry; its lock goes with it."""
+    _reserve: Path = attrs.field(
+        default=attrs.Factory(lambda self: self.run / RESERVE, takes_self=True), init=False
+    )
     signature: str = attrs.field(factory=lambda: f"{os.getpid()} {uuid4()}", init=False)
     """Ours alone: in containers, several processes have one number."""
 
@@ -76,7 +79,7 @@ class Locks:
             LedgerBusy: Another process had the lock all the time.
             LedgerError: It cannot be locked.
         """
-        path = self.run / RESERVE
+        path = self._reserve
         handle = await self._taken(path, "the places of this node", until)
         try:
             alone = self.disk.owner(path) == self.signature
@@ -93,7 +96,7 @@ class Locks:
         Raises:
             LedgerError: They cannot be locked.
         """
-        path = self.run / RESERVE
+        path = self._reserve
         handle = self._try(path, "the places of this node")
         try:
             yield handle is not None

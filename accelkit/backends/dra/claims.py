@@ -124,7 +124,9 @@ def _pieces(
     for name, vendor in vendors.items():
         results = [r for r in items(allocation, "devices", "results") if text(r, "driver") == name]
         if results:
-            one = attrs.evolve(driver, name=name, vendor=vendor)
+            one = driver
+            if name != driver.name:
+                one = attrs.evolve(driver, name=name, vendor=vendor)
             yield name, tuple(_piece(result, asked, one) for result in results)
 
 

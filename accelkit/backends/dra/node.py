@@ -211,7 +211,8 @@ class NodeService:
             )
         vendor = self._driver.vendor
         own = tuple(answer for answer in prepared.answers if answer.device.vendor == vendor)
-        prepared = attrs.evolve(prepared, answers=own)
+        if own != prepared.answers:
+            prepared = attrs.evolve(prepared, answers=own)
         for companion in self._companions:
             prepared = await companion.prepared(prepared, tree)
         return prepared
