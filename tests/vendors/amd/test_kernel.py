@@ -1,6 +1,6 @@
 import pytest
 
-from accelkit import Event, Signal
+from accelkit import Event, FrozenMap, Signal
 from accelkit.vendors.amd import kernel
 
 GPU = "0000:05:00.0"
@@ -66,12 +66,15 @@ def test_wedged_gpu_is_told_with_what_would_help() -> None:
         "DEVPATH": f"/devices/pci0000:00/0000:00:01.0/{GPU}/drm/card1",
         "WEDGED": "rebind,bus-reset",
     }
-    (event,) = kernel.interpret(Signal(source="uevent", fields=fields))
+    (event,) = kernel.interpret(Signal(source="uevent", fields=FrozenMap(fields)))
 
     assert event == Event(
-        subject=GPU, code=kernel.WEDGED, source="uevent", data={"methods": "rebind,bus-reset"}
+        subject=GPU,
+        code=kernel.WEDGED,
+        source="uevent",
+        data=FrozenMap({"methods": "rebind,bus-reset"}),
     )
-    recovered = Signal(source="uevent", fields={**fields, "WEDGED": "none"})
+    recovered = Signal(source="uevent", fields=FrozenMap({**fields, "WEDGED": "none"}))
     assert heard(recovered) == [(GPU, kernel.WEDGED_RECOVERED)]
 
 
@@ -85,7 +88,7 @@ def test_wedged_gpu_is_told_with_what_would_help() -> None:
     ],
 )
 def test_uevent_that_names_no_wedged_gpu_tells_nothing(fields: dict[str, str]) -> None:
-    assert heard(Signal(source="uevent", fields=fields)) == []
+    assert heard(Signal(source="uevent", fields=FrozenMap(fields))) == []
 
 
 def test_lines_of_other_drivers_tell_nothing() -> None:
