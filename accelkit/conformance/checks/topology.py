@@ -9,6 +9,7 @@ from accelkit.conformance.checks.making import in_process
 from accelkit.conformance.doors import Shuffled
 from accelkit.conformance.model import Badge, Check, Feature, Unanswered
 from accelkit.core.model import Device, DeviceId, Link
+from accelkit.core.partitioning.rules import fixed_cut
 from accelkit.core.pci import cpu_nodes, numa_of, pcie_root
 from accelkit.core.values import PCIE_KINDS, LinkKind
 from accelkit.core.vendor import SupportsGroups, SupportsLinks
@@ -118,7 +119,8 @@ def tree(bench: PluginBench) -> Iterator[str]:
             yield f"{part.id} hangs at {part.parent}, which is not there"
         elif parent.parent is not None:
             yield f"{part.id} hangs at {parent.id}, which is a partition itself"
-        elif parent.usable:
+        # Those that come with a mode may be there for good: then counters keep them apart.
+        elif parent.usable and not fixed_cut(parent, part.profile or ""):
             yield f"{parent.id} is cut, and may be handed out whole as well"
 
 
@@ -127,11 +129,14 @@ def connected(bench: PluginBench) -> Iterator[str]:
     devices = rig.devices()
     links = [link for link in _raw(rig, devices) if link.kind not in PCIE_KINDS and link.up]
     linked = {frozenset((link.a, link.b)) for link in links}
+    roots = {device.id: device.root for device in devices}
     assert isinstance(rig.vendor, SupportsGroups)
     for group in rig.vendor.groups(devices):
-        inside = [frozenset(pair) for pair in combinations(group.members, 2)]
+        # Partitions are linked as the devices are that they are cut out of.
+        members = tuple(dict.fromkeys(roots.get(member, member) for member in group.members))
+        inside = [frozenset(pair) for pair in combinations(members, 2)]
         # Makers without links between devices may have groups all the same.
-        if links and len(group.members) > 1 and not _is_one({*inside} & linked, group.members):
+        if links and len(members) > 1 and not _is_one({*inside} & linked, members):
             yield f"the group {group.name} is not connected by the links of its members"
 
 
