@@ -29,58 +29,86 @@ def device_id(function: PciFunction) -> int:
     return int(text, 16)
 
 
-def minors(function: PciFunction) -> tuple[str, ...]:
-    """Names of its device files in /dev/dri, as they are now: they change with every boot.
+@attrs.frozen(kw_only=True)
+class Card:
+    """A function, with what is there of it at one moment."""
+
+    function: PciFunction
+    files: frozenset[str]
+    """Names in its folder: drivers differ in what they show."""
+    driver: str | None
+    minors: tuple[str, ...]
+    """Names of its device files in /dev/dri, which change with every boot: cardN and renderDN."""
+
+    @property
+    def served(self) -> bool:
+        """Whether a driver of ours has it and shows device files."""
+        return self.driver in facts.DRIVERS and bool(self.minors)
+
+    @property
+    def passed_on(self) -> bool:
+        """Whether it was given to a virtual machine."""
+        return self.driver in facts.PASSED_ON
+
+    @property
+    def nodes(self) -> tuple[DeviceNode, ...]:
+        return tuple(DeviceNode(path=f"{facts.DRI}/{name}") for name in self.minors)
+
+    @property
+    def folder(self) -> str | None:
+        """Where i915 has files of the card; None: the driver shows no card."""
+        card = next((name for name in self.minors if name.startswith("card")), None)
+        return None if card is None else self.function.path(f"drm/{card}")
+
+
+def card_of(function: PciFunction) -> Card:
+    """What is there of *function* now.
+
+    Raises:
+        SourceError: It cannot be looked at.
 
     Source:
-        Linux, drivers/gpu/drm/drm_drv.c: cardN and renderDN; controlDN is gone since 4.19.
+        Linux, drivers/gpu/drm/drm_drv.c, for names of device files; controlDN is gone since 4.19.
     """
     names = function.host.names(function.path("drm"))
-    return tuple(sorted(name for name in names if _MINOR.fullmatch(name)))
+    return Card(
+        function=function,
+        files=frozenset(function.host.names(function.path("")[:-1])),
+        driver=function.driver,
+        minors=tuple(sorted(name for name in names if _MINOR.fullmatch(name))),
+    )
 
 
-def nodes_of(function: PciFunction) -> tuple[DeviceNode, ...]:
-    """Its device files."""
-    return tuple(DeviceNode(path=f"{facts.DRI}/{name}") for name in minors(function))
-
-
-def card_folder(function: PciFunction) -> str | None:
-    """Where i915 has its files; None: the driver shows no card."""
-    card = next((name for name in minors(function) if name.startswith("card")), None)
-    return None if card is None else function.path(f"drm/{card}")
-
-
-def mei_nodes(function: PciFunction) -> tuple[DeviceNode, ...]:
+def mei_nodes(card: Card) -> tuple[DeviceNode, ...]:
     """Device files of its management engine, which reads firmware and telemetry.
 
     Source:
         Auxiliary devices of i915 and xe, such as xe.mei-gscfi.768, each with mei/meiN.
     """
-    host = function.host
-    folders = (name for name in host.names(function.path("")[:-1]) if ".mei-" in name)
-    names = {m for folder in folders for m in host.names(function.path(f"{folder}/mei"))}
+    host, path = card.function.host, card.function.path
+    folders = sorted(name for name in card.files if ".mei-" in name)
+    names = {name for folder in folders for name in host.names(path(f"{folder}/mei"))}
     return tuple(DeviceNode(path=f"/dev/{n}") for n in sorted(names) if _MEI.fullmatch(n))
 
 
-def tiles_of(function: PciFunction, model: facts.Model) -> int:
+def tiles_of(card: Card, model: facts.Model) -> int:
     """How many tiles it has; of i915 the model tells, since to it a media engine is a gt, too."""
-    shown = sum(bool(_TILE.fullmatch(n)) for n in function.host.names(function.path("")[:-1]))
-    return shown or model.tiles
+    return sum(bool(_TILE.fullmatch(name)) for name in card.files) or model.tiles
 
 
-def memory_of(function: PciFunction, model: facts.Model) -> int | None:
+def memory_of(card: Card, model: facts.Model) -> int | None:
     """Bytes of its own memory; None: nobody says.
 
     What the driver says; else, of the sizes that the model comes in, the largest that fits into
     the window that the firmware gave it. A smaller window is all that a virtual machine has.
     """
-    card = card_folder(function)
-    told = None if card is None else number_at(function.host, f"{card}/lmem_total_bytes")
-    if told is not None and told > 0:
-        return told
+    if card.folder is not None and card.driver == facts.I915:
+        told = number_at(card.function.host, f"{card.folder}/lmem_total_bytes")
+        if told is not None and told > 0:
+            return told
     if not model.memory:
         return None
-    window = _window(function)
+    window = _window(card.function)
     if window is None or window <= _SMALL_BAR:
         return model.memory[0]
     return max((size for size in model.memory if size <= window), default=window)
@@ -104,12 +132,11 @@ def _window(function: PciFunction) -> int | None:
     return end - start + 1 if end > start else None
 
 
-def is_prelim(function: PciFunction) -> bool:
+def is_prelim(card: Card) -> bool:
     """Whether it runs under the i915 of Intel's own packages, whose interface is another one."""
-    card = card_folder(function)
-    if card is None or function.driver != facts.I915:
+    if card.folder is None or card.driver != facts.I915:
         return False
-    return any(name.startswith("prelim_") for name in function.host.names(card))
+    return any(name.startswith("prelim_") for name in card.function.host.names(card.folder))
 
 
 @attrs.frozen(kw_only=True)

@@ -41,17 +41,18 @@ def diagnose(host: Host, functions: Sequence[PciFunction]) -> Iterator[Finding]:
 
 def _of(function: PciFunction) -> Iterator[Finding]:
     """Why one function is not offered, or not to everybody."""
-    virtual = function.has("physfn")
+    card = cards.card_of(function)
+    virtual = "physfn" in card.files
     name = f"{'virtual function' if virtual else 'GPU'} {function.address}"
-    if function.driver in facts.PASSED_ON:
+    if card.passed_on:
         yield Finding(
             symptom=f"{name} is not offered",
-            suspect=str(function.driver),
-            proof=f"{function.path('driver')} leads to {function.driver}",
+            suspect=str(card.driver),
+            proof=f"{function.path('driver')} leads to {card.driver}",
             remedy="bind it to i915 or xe, unless a virtual machine is to have it",
         )
         return
-    if (problem := discovery.why_not(function)) is not None:
+    if (problem := discovery.why_not(card)) is not None:
         yield Finding(
             symptom=f"{name} is not offered",
             suspect=problem.code,
@@ -60,18 +61,19 @@ def _of(function: PciFunction) -> Iterator[Finding]:
             sure=True,
         )
         return
-    if (count := sriov.count_of(function)) > 0:
+    if (count := sriov.count_of(function, sriov.total_of(function))) > 0:
         yield Finding(
             symptom=f"{name} is not offered itself",
             suspect="its virtual functions",
             proof=f"{function.path('sriov_numvfs')} says {count}",
             remedy="set its mode to whole, or offer physical functions: option `offer`",
         )
-    yield from _files(function, name)
+    yield from _files(card, name)
 
 
-def _files(function: PciFunction, name: str) -> Iterator[Finding]:
-    for node in cards.nodes_of(function):
+def _files(card: cards.Card, name: str) -> Iterator[Finding]:
+    function = card.function
+    for node in card.nodes:
         found = function.host.stat(node.path)
         if found is None:
             yield Finding(

@@ -41,8 +41,9 @@ def discover_all(
     """
     for function in functions:
         try:
-            if not function.has("physfn"):
-                yield from [*_gpu(vendor, function, software, offered)]
+            card = cards.card_of(function)
+            if "physfn" not in card.files:
+                yield from [*_gpu(vendor, card, software, offered)]
         except NotThere as error:
             if function.has("vendor"):  # else it has just gone
                 yield _unreadable(function.address, error)
@@ -54,22 +55,22 @@ def _unreadable(subject: str, error: SourceError | ModelError) -> Unreadable:
     return Unreadable(subject=subject, code="unreadable", reason=str(error), remedy=error.remedy)
 
 
-def name_of(function: PciFunction) -> str:
+def name_of(function: PciFunction, number: int) -> str:
     """Place and PCI device id: sysfs shows no serial number.
 
     The same as what Intel's own DRA driver calls it.
     """
-    return dns_label(f"{function.address}-0x{cards.device_id(function):04x}")
+    return dns_label(f"{function.address}-0x{number:04x}")
 
 
-def why_not(function: PciFunction) -> Unreadable | None:
+def why_not(card: cards.Card) -> Unreadable | None:
     """What keeps a GPU from being served; None: nothing does."""
-    driver = function.driver
+    function, driver = card.function, card.driver
     if driver not in facts.DRIVERS:
         return _driverless(function, driver)
-    if cards.minors(function):
+    if card.served:
         return None
-    if function.has("survivability_mode"):
+    if "survivability_mode" in card.files:
         return Unreadable(
             subject=function.address,
             code="survivability-mode",
@@ -100,59 +101,59 @@ def _driverless(function: PciFunction, driver: str | None) -> Unreadable:
 
 
 def _gpu(
-    vendor: Vendor, function: PciFunction, software: cards.Software, offered: Offered
+    vendor: Vendor, card: cards.Card, software: cards.Software, offered: Offered
 ) -> Iterator[Device | Unreadable]:
-    if function.driver in facts.PASSED_ON:
+    if card.passed_on:
         return
-    if (problem := why_not(function)) is not None:
+    if (problem := why_not(card)) is not None:
         yield problem
         return
-    whole = _whole(vendor, function, software)
-    count = sriov.count_of(function)
+    total = sriov.total_of(card.function) if "sriov_totalvfs" in card.files else 0
+    count = sriov.count_of(card.function, total) if total else 0
+    whole = _whole(vendor, card, software, sriov.Cut(total=total, count=count))
     if not count:
         yield whole
         return
     yield attrs.evolve(whole, usable=offered is not Offered.VF)
     profile = next(p for p in whole.profiles if p.mode == whole.mode)
-    for position, virtual in sriov.virtual_functions(function):
+    for position, virtual in sriov.virtual_functions(card.function, count):
         part = vendor.partition(whole, profile, position)
         try:
-            yield _part(part, function, position, virtual, offered)
+            yield _part(part, card, position, virtual, offered)
         except SourceError as error:
             yield _unreadable(part.id.name, error)
 
 
-def _whole(vendor: Vendor, function: PciFunction, software: cards.Software) -> Device:
+def _whole(vendor: Vendor, card: cards.Card, software: cards.Software, cut: sriov.Cut) -> Device:
+    function, driver = card.function, card.driver or ""
     number = cards.device_id(function)
     model = facts.model_of(number)
-    driver = function.driver or ""
-    memory = cards.memory_of(function, model)
-    total, count = sriov.total_of(function), sriov.count_of(function)
+    memory = cards.memory_of(card, model)
     shown: dict[str, bool | int | str | Version] = {
         "family": model.family,
         "driver": driver,
         "type": "gpu",
         "pciId": f"0x{number:04x}",
         "pciAddress": function.address,
-        "sriov": total > 0,
+        "sriov": cut.total > 0,
         "integrated": model.integrated,
-        "tiles": cards.tiles_of(function, model),
+        "tiles": cards.tiles_of(card, model),
     }
     if (version := _version(software, driver)) is not None:
         shown["driverVersion"] = version
     return vendor.device(
-        name_of(function),
+        name_of(function, number),
         kind=driver,
         product=f"Intel {model.name}",
         locality=function.locality,
-        nodes=cards.nodes_of(function),
+        nodes=card.nodes,
         attributes=shown,
         own={"pciAddress", "sriov"},
         capacity={} if memory is None else {"memory": memory},
-        slots=total,
-        profiles=sriov.profiles_of(total, count, memory) if total else (),
-        modes=sriov.modes_of(total, count) if total else (),
-        mode=sriov.mode_name(count) if total else None,
+        slots=cut.total,
+        profiles=sriov.profiles_of(cut, memory),
+        modes=sriov.modes_of(cut),
+        mode=sriov.mode_name(cut.count) if cut.total else None,
         aliases={function.address},
         handle=function.address,
     )
@@ -169,7 +170,7 @@ def _version(software: cards.Software, driver: str) -> Version | None:
 
 def _part(
     part: Device,
-    physical: PciFunction,
+    physical: cards.Card,
     position: int,
     virtual: PciFunction | None,
     offered: Offered,
@@ -179,16 +180,16 @@ def _part(
         return Unreadable(
             subject=part.id.name,
             code="unreadable",
-            reason=f"{physical.path(f'virtfn{position}')} does not lead to it",
+            reason=f"{physical.function.path(f'virtfn{position}')} does not lead to it",
         )
-    passed_on = virtual.driver in facts.PASSED_ON
-    if not passed_on and (problem := why_not(virtual)) is not None:
+    card = cards.card_of(virtual)
+    if not card.passed_on and (problem := why_not(card)) is not None:
         return attrs.evolve(problem, subject=part.id.name)
     memory = sriov.memory_of_vf(physical, position)
     return attrs.evolve(
         part,
-        usable=not passed_on and offered is not Offered.PF,
-        nodes=() if passed_on else cards.nodes_of(virtual),
+        usable=not card.passed_on and offered is not Offered.PF,
+        nodes=() if card.passed_on else card.nodes,
         attributes=FrozenMap({**part.attributes, "pciAddress": virtual.address}),
         capacity=part.capacity if memory is None else FrozenMap({"memory": memory}),
         aliases=frozenset({virtual.address}),

@@ -40,27 +40,27 @@ def make_edits(host: Host, grant: Grant, by_path: ByPath) -> Edits:
     for granted in grant.granted:
         device = granted.device
         function = PciFunction(address=str(device.handle or ""), host=host)
-        nodes = [*_nodes(function, device)]
-        if granted.admin:
-            nodes += cards.mei_nodes(function)
+        card = cards.card_of(function) if device.handle else None
+        nodes = [*_nodes(card, device)]
+        if granted.admin and card is not None:
+            nodes += cards.mei_nodes(card)
         before = each.get(device.id, ContainerEdits())
         each[device.id] = ContainerEdits(
-            env=FrozenMap({PRELIM_ENV: "1"} if cards.is_prelim(function) else {}),
+            env=FrozenMap({PRELIM_ENV: "1"} if card is not None and cards.is_prelim(card) else {}),
             nodes=(*nodes, *before.nodes),
             mounts=tuple(_links(host, by_path)),
         )
     return Edits(each=FrozenMap(each))
 
 
-def _nodes(function: PciFunction, device: Device) -> Iterator[DeviceNode]:
-    nodes = cards.nodes_of(function) if device.handle else ()
-    if not nodes:
+def _nodes(card: cards.Card | None, device: Device) -> Iterator[DeviceNode]:
+    if card is None or not card.served:
         raise MissingParts(
             f"{device.id}: no driver shows device files for it now",
             remedy="see accelkit doctor; a virtual function goes with the mode of its GPU",
         )
-    for node in nodes:
-        if not function.host.exists(node.path):
+    for node in card.nodes:
+        if not card.function.host.exists(node.path):
             raise MissingParts(
                 f"{device.id}: {node.path} is not there",
                 remedy="the kernel lists it: see whether /dev of the host is the one that is seen",

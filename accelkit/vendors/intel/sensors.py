@@ -54,17 +54,17 @@ def _gts(function: PciFunction) -> Iterator[tuple[str, str, str]]:
         xe: tileT/gtG/freq0 (Documentation/ABI/testing/sysfs-driver-intel-xe); i915: gt/gtG of the
         card (drivers/gpu/drm/i915/gt/intel_gt_sysfs_pm.c).
     """
-    host = function.host
-    for tile in host.names(function.path("")[:-1]):
+    host, card = function.host, cards.card_of(function)
+    for tile in sorted(card.files):
         if re.fullmatch(r"tile[0-9]{1,3}", tile):
             for gt in host.names(function.path(tile)):
                 if _GT.fullmatch(gt):
                     folder = function.path(f"{tile}/{gt}/freq0")
                     yield f"{tile}/{gt}", folder, f"{folder}/throttle/reason_"
-    card = cards.card_folder(function)
-    for gt in host.names(f"{card}/gt") if card is not None else ():
+    gts = "" if card.folder is None else f"{card.folder}/gt"
+    for gt in host.names(gts) if gts else ():
         if _GT.fullmatch(gt):
-            yield gt, f"{card}/gt/{gt}", f"{card}/gt/{gt}/throttle_reason_"
+            yield gt, f"{gts}/{gt}", f"{gts}/{gt}/throttle_reason_"
 
 
 def throttle_reasons(function: PciFunction) -> set[str]:
@@ -72,6 +72,9 @@ def throttle_reasons(function: PciFunction) -> set[str]:
     found = set()
     for _, _, beginning in _gts(function):
         folder, _, prefix = beginning.rpartition("/")
+        status = "status" if prefix == "reason_" else f"{prefix}status"
+        if text_at(function.host, f"{folder}/{status}") == "0":
+            continue
         for name in function.host.names(folder):
             reason = name.removeprefix(prefix)
             if (

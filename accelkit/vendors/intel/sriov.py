@@ -3,6 +3,8 @@
 import time
 from collections.abc import Iterator
 
+import attrs
+
 from accelkit import (
     Device,
     FrozenMap,
@@ -37,10 +39,20 @@ def total_of(function: PciFunction) -> int:
     return total if total is not None and 0 < total <= facts.MOST_VFS else 0
 
 
-def count_of(function: PciFunction) -> int:
-    """How many it has now."""
+def count_of(function: PciFunction, total: int) -> int:
+    """How many of *total* it has now."""
     count = number_at(function.host, function.path("sriov_numvfs"))
-    return count if count is not None and 0 < count <= total_of(function) else 0
+    return count if count is not None and 0 < count <= total else 0
+
+
+@attrs.frozen(kw_only=True)
+class Cut:
+    """How a GPU can be cut, and how it is."""
+
+    total: int
+    """Virtual functions that it can have; 0: none."""
+    count: int
+    """That it has."""
 
 
 def mode_name(count: int) -> str:
@@ -53,17 +65,18 @@ def profile_name(count: int) -> str:
     return f"vf-of-{count}"
 
 
-def _counts(total: int, now: int) -> list[int]:
-    return sorted({*(n for n in _COUNTS if n <= total), total, *([now] if now else [])})
+def _counts(cut: Cut) -> list[int]:
+    """Numbers that are offered, and the one that is there."""
+    return sorted({*(n for n in _COUNTS if n <= cut.total), cut.total, cut.count} - {0})
 
 
-def modes_of(total: int, now: int) -> list[Mode]:
+def modes_of(cut: Cut) -> list[Mode]:
     """Not live: no claim sets them, since whoever has another virtual function would lose it."""
-    cuts = [Mode(name=mode_name(n), cut=profile_name(n), count=n) for n in _counts(total, now)]
-    return [Mode(name=WHOLE), *cuts]
+    cuts = [Mode(name=mode_name(n), cut=profile_name(n), count=n) for n in _counts(cut)]
+    return [Mode(name=WHOLE), *cuts] if cuts else []
 
 
-def profiles_of(total: int, now: int, memory: int | None) -> list[Profile]:
+def profiles_of(cut: Cut, memory: int | None) -> list[Profile]:
     """One of each number; the driver divides the memory evenly."""
     return [
         Profile(
@@ -76,33 +89,33 @@ def profiles_of(total: int, now: int, memory: int | None) -> list[Profile]:
             capacity=FrozenMap({} if memory is None else {"memory": memory // n}),
             attributes=FrozenMap({"type": "vf"}),
         )
-        for n in _counts(total, now)
+        for n in _counts(cut)
     ]
 
 
-def virtual_functions(function: PciFunction) -> Iterator[tuple[int, PciFunction | None]]:
-    """Position and function of each that it has now; None: it does not show."""
-    for position in range(count_of(function)):
+def virtual_functions(
+    function: PciFunction, count: int
+) -> Iterator[tuple[int, PciFunction | None]]:
+    """Position and function of each of the *count* that it has; None: it does not show."""
+    for position in range(count):
         address = link_at(function, f"virtfn{position}")
         found = None if address is None else PciFunction(address=address, host=function.host)
         yield position, found
 
 
-def memory_of_vf(function: PciFunction, position: int) -> int | None:
+def memory_of_vf(physical: cards.Card, position: int) -> int | None:
     """Bytes of memory that a virtual function was given; None: the driver does not say.
 
     Source:
         xe of Linux 7.0: sriov_admin/vfN/profile/vram_quota, which counts from 1. i915 of Intel's
         packages: prelim_iov/vfN/gtM/lmem_quota of the card, one of each tile.
     """
-    host, name = function.host, f"vf{position + 1}"
-    quota = number_at(host, function.path(f"sriov_admin/{name}/profile/vram_quota"))
-    if quota is not None and quota > 0:
-        return quota
-    card = cards.card_folder(function)
-    if card is None:
-        return None
-    folder = f"{card}/prelim_iov/{name}"
+    host, name = physical.function.host, f"vf{position + 1}"
+    if "sriov_admin" in physical.files:
+        path = physical.function.path(f"sriov_admin/{name}/profile/vram_quota")
+        quota = number_at(host, path)
+        return quota if quota is not None and quota > 0 else None
+    folder = f"{physical.folder}/prelim_iov/{name}"
     parts = [number_at(host, f"{folder}/{gt}/lmem_quota") for gt in host.names(folder)]
     return sum(part for part in parts if part is not None and part > 0) or None
 
@@ -116,35 +129,33 @@ def set_mode(host: Host, device: Device, mode: str, patience_s: float = REACHED_
     """
     function = PciFunction(address=device.locality.pci_address or "", host=host)
     wanted = next((m.count for m in device.modes if m.name == mode), None)
-    if wanted is None or wanted > total_of(function):
+    total = total_of(function)
+    if wanted is None or wanted > total:
         known = ", ".join(m.name for m in device.modes) or "none"
         raise PartitionError(
             f"{device.id} has no mode {mode}; its modes: {known}", device=str(device.id)
         )
-    before = count_of(function)
+    before = count_of(function, total)
     if before == wanted:
         return
-    _refuse_if_busy(function, device, mode)
+    _refuse_if_busy(function, device, mode, before)
     _write(function, device, wanted, before)
-    _wait(function, device, mode, wanted, patience_s)
+    _wait(function, device, wanted, patience_s)
 
 
-def _refuse_if_busy(function: PciFunction, device: Device, mode: str) -> None:
-    functions = [function, *(vf for _, vf in virtual_functions(function) if vf is not None)]
-    paths = [node.path for each in functions for node in cards.nodes_of(each)]
+def _refuse_if_busy(function: PciFunction, device: Device, mode: str, before: int) -> None:
+    virtual = [vf for _, vf in virtual_functions(function, before) if vf is not None]
+    all_of = [cards.card_of(each) for each in (function, *virtual)]
+    paths = [node.path for card in all_of for node in card.nodes]
     pids = sorted({int(h.holder.uid or 0) for h in holders_of(function.host, {device.id: paths})})
     who = [f"process {pid}" for pid in pids]
-    who += [f"whoever has {f.address} by {f.driver}" for f in functions if _is_passed_on(f)]
+    who += [f"whoever has {c.function.address} by {c.driver}" for c in all_of if c.passed_on]
     if who:
         raise ModeBusy(
             f"{device.id} cannot come into mode {mode} now: {', '.join(who)} would lose it",
             device=str(device.id),
             remedy="end what uses it; monitoring agents and display servers hold GPUs, too",
         )
-
-
-def _is_passed_on(function: PciFunction) -> bool:
-    return function.driver in facts.PASSED_ON
 
 
 def _write(function: PciFunction, device: Device, wanted: int, before: int) -> None:
@@ -172,19 +183,20 @@ def _write(function: PciFunction, device: Device, wanted: int, before: int) -> N
 
 
 def _take_back(function: PciFunction, before: int) -> None:
-    if before and not count_of(function):
+    if before and not count_of(function, before):
         try:
             function.host.write(function.path("sriov_numvfs"), str(before))
         except SourceError:  # the refusal that is raised says more
             return
 
 
-def _wait(function: PciFunction, device: Device, mode: str, wanted: int, patience_s: float) -> None:
+def _wait(function: PciFunction, device: Device, wanted: int, patience_s: float) -> None:
     end = time.monotonic() + patience_s
     while lacking := _lacking(function, wanted):
         if time.monotonic() >= end:
             raise PartitionError(
-                f"{device.id} is not in mode {mode} {patience_s:g} s after it was set: {lacking}",
+                f"{device.id} does not have {wanted} virtual functions {patience_s:g} s after "
+                f"they were set: {lacking}",
                 device=str(device.id),
                 remedy="see dmesg; without sriov_drivers_autoprobe no driver is bound",
             )
@@ -193,13 +205,13 @@ def _wait(function: PciFunction, device: Device, mode: str, wanted: int, patienc
 
 def _lacking(function: PciFunction, wanted: int) -> str:
     """What is not there yet; empty: nothing."""
-    if (count := count_of(function)) != wanted:
+    if (count := count_of(function, total_of(function))) != wanted:
         return f"it has {count} virtual functions"
     automatic = number_at(function.host, function.path("sriov_drivers_autoprobe")) != 0
-    for position, vf in virtual_functions(function):
+    for position, vf in virtual_functions(function, wanted):
         if vf is None:
             return f"virtfn{position} is not there"
-        nodes = cards.nodes_of(vf)
+        nodes = cards.card_of(vf).nodes
         if automatic and not (nodes and all(function.host.exists(n.path) for n in nodes)):
             return f"{vf.address} has no device files"
     return ""

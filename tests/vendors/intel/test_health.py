@@ -242,7 +242,7 @@ def test_gpu_that_is_gone_cannot_be_asked(bench: Make) -> None:
         made.conditions(device)
 
 
-@pytest.mark.parametrize("file", ["gpu_health", "config", "temp2_input", "reason_thermal"])
+@pytest.mark.parametrize("file", ["gpu_health", "config", "temp2_input", "status"])
 def test_file_that_may_not_be_read_makes_health_unknown(bench: Make, file: str) -> None:
     made = bench("arc-pro-b60", 1)
     device: Device = made.devices()[0]
