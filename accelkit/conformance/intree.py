@@ -63,6 +63,7 @@ _KNOWN: Mapping[str, Mapping[str, object]] = MappingProxyType(
         },
         "intel": {
             "by_place": True,
+            "many": 66,
             "cut": Cut(words=(("vfs", "gpu-0", "4"),)),
             "words": {
                 Feature.SPOIL: ("bind {unit} none", ""),

@@ -5,7 +5,7 @@ import attrs
 from accelkit.vendors.intel import facts, states
 from accelkit.vendors.intel.products import Product
 
-_MHZ = {"act": 1200, "cur": 1300, "rpn": 300, "rpa": 1700, "rpe": 900, "rp0": 2050}
+_MHZ = {"act": 1200, "max": 2050}
 _CELSIUS = 48
 _FLAGS = 0x14220C
 """Memory of 64 bits that can be fetched in advance (Linux, include/linux/ioport.h)."""
