@@ -26,9 +26,13 @@ def read_holders(host: Host, devices: Iterable[Device]) -> Iterator[Holding]:
     return holders_of(host, {device.id: own_nodes(device) for device in devices})
 
 
-def strangers(host: Host, devices: Iterable[Device]) -> Mapping[DeviceId, str]:
-    """Of each device that a process in no pod has open, the first such process."""
-    nodes = {device.id: own_nodes(device) for device in devices}
+def strangers(host: Host, nodes: Mapping[DeviceId, Iterable[str]]) -> Mapping[DeviceId, str]:
+    """Of each device that a process in no pod has open, the first such process.
+
+    Args:
+        host: The door.
+        nodes: Device files of each device that are its own.
+    """
     found: dict[DeviceId, str] = {}
     for holding in holders_of(host, nodes, among=lambda pid: _is_in_no_pod(host, pid)):
         found.setdefault(holding.device, _called(host, holding.holder.uid or ""))
@@ -56,13 +60,13 @@ class Users:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._devices: dict[DeviceId, Device] = {}
+        self._nodes: dict[DeviceId, tuple[str, ...]] = {}
         self._looked: tuple[Host, float] | None = None
         self._strangers: Mapping[DeviceId, str] = {}
 
     def know(self, device: Device) -> None:
         """Look after *device* from the next look on."""
-        self._devices[device.id] = device
+        self._nodes[device.id] = own_nodes(device)
 
     def conditions(self, host: Host, device: Device) -> Iterator[Condition]:
         """Whether a process that is in no pod has *device* open.
@@ -72,9 +76,9 @@ class Users:
         """
         looked = self._looked
         fresh = looked is not None and looked[0] is host and self._clock() - looked[1] < _FRESH_S
-        if not fresh or self._devices.get(device.id) != device:
+        if not fresh or self._nodes.get(device.id) != own_nodes(device):
             self.know(device)
-            self._strangers = strangers(host, self._devices.values())
+            self._strangers = strangers(host, self._nodes)
             self._looked = (host, self._clock())
         if (who := self._strangers.get(device.id)) is not None:
             yield condition(

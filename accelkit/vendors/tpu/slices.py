@@ -94,6 +94,8 @@ def read_slice(host: Host, generation: Generation, found: int, said: Said) -> Sl
             f"{generation.product}"
         )
     bounds = _bounds(facts, found, said.chips_per_host)
+    if found > prod(bounds):
+        raise Unknown(f"{found} chips are there, and a host should have {prod(bounds)}")
     if any(total % own for total, own in zip(whole, bounds, strict=True)):
         raise Unknown(
             f"hosts of {prod(bounds)} chips cannot make up the topology "

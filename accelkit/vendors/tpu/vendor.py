@@ -130,8 +130,9 @@ class Tpu(
 
     def diagnose(self, host: Host) -> Iterator[Finding]:
         here = self._inventory(host)
-        devices = [d for d in discovery.discover_all(self, host, here) if isinstance(d, Device)]
-        return diagnosis.diagnose(host, here, holders.strangers(host, devices))
+        found = discovery.discover_all(self, host, here)
+        nodes = {d.id: holders.own_nodes(d) for d in found if isinstance(d, Device)}
+        return diagnosis.diagnose(host, here, holders.strangers(host, nodes))
 
     def samples(self, host: Host, devices: tuple[Device, ...]) -> Iterator[Sample]:
         return telemetry.read_samples(host, devices)

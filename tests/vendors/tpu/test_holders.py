@@ -1,6 +1,8 @@
+import attrs
 import pytest
 
 from accelkit import Holder, HolderKind, Holding, Severity
+from accelkit.core.values import Standing
 from accelkit.vendors.tpu.holders import Users
 from tests.vendors.tpu.bench import Make
 
@@ -84,6 +86,8 @@ def test_one_look_serves_all_chips_for_a_while(bench: Make) -> None:
 
     assert busy() == [False, False]
     made.do("hold tpu-1 9")
+    assert busy() == [False, False]
+    other = attrs.evolve(other, standing=Standing.STALE)  # as the core may have judged it
     assert busy() == [False, False]
     clock.now += 20
     assert busy() == [False, True]

@@ -81,7 +81,7 @@ def test_chips_that_are_there_settle_what_the_topology_leaves_open(
 def test_operator_wins_over_the_host(host: RealHost) -> None:
     write(host, SEEN)
 
-    found = read_slice(host, KIND["v5e"], 4, Said(topology="4x4", chips_per_host=8))
+    found = read_slice(host, KIND["v5e"], 8, Said(topology="4x4", chips_per_host=8))
 
     assert (found.name, found.bounds, found.hosts) == ("4x4", (2, 4, 1), 2)
 
@@ -101,6 +101,7 @@ def test_operator_wins_over_the_host(host: RealHost) -> None:
         ("TOPOLOGY: '2x3'", 8, "hosts of 8 chips cannot make up the topology 2x3"),
         ("TOPOLOGY: '2x2'\nCHIPS_PER_HOST_BOUNDS: '2,4,1'", 4, "cannot make up"),
         ("TOPOLOGY: '2x4'\nCHIPS_PER_HOST_BOUNDS: 'all'", 8, "the chips of a host 'all' is none"),
+        ("TOPOLOGY: '2x4'\nCHIPS_PER_HOST_BOUNDS: '2,2,1'", 8, "8 chips are there, and a host sh"),
         ("TOPOLOGY: '2x4'", 7, "hosts of 7 chips are not made"),
     ],
 )
