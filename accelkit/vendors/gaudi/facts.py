@@ -100,6 +100,7 @@ CONDITIONS: Mapping[str, str] = MappingProxyType(
         "was-reset": "The card had hard resets since the driver was loaded.",
         "pcie-narrow": "The PCIe link has fewer lanes than both ends could have.",
         "pcie-slow": "The PCIe link is slower than both ends could be.",
+        "port-down": "Some ports to other nodes have no link, while others have.",
     }
 )
 """Codes of what is read from files; those of the kernel log are in messages.py."""

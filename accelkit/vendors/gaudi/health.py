@@ -54,6 +54,7 @@ def read_conditions(
     if resets:
         yield _condition("was-reset", Severity.INFO, str(resets))
     yield from _link(card)
+    yield from _ports(card)
     yield from messages.conditions(evidence, usable=usable)
 
 
@@ -84,6 +85,27 @@ def _link(card: Card) -> Iterator[Condition]:
         best = min(could, above) if above else could
         if now < best:
             yield _condition(code, Severity.DEGRADED, f"{now:g} of {best:g} {unit}")
+
+
+def _ports(card: Card) -> Iterator[Condition]:
+    """Ports to other nodes; where none has a link, nobody has plugged in cables.
+
+    Those to other cards of the board are no network interfaces.
+
+    Source:
+        Linux, Documentation/ABI/testing/sysfs-class-net, operstate; the interfaces of
+        habanalabs_en belong to the card's PCI function.
+    """
+    host, home = card.function.host, card.function.path("net")
+    found: dict[str, str] = {}
+    for name in host.names(home):
+        try:
+            found[name] = host.read(f"{home}/{name}/operstate").strip()
+        except SourceError:
+            continue
+    down = sorted(name for name, state in found.items() if state == "down")
+    if down and "up" in found.values():
+        yield _condition("port-down", Severity.DEGRADED, f"{len(down)} of {len(found)}")
 
 
 def _reading(card: Card, name: str, *, bridge: bool = False) -> float | None:

@@ -32,6 +32,8 @@ class Product:
     """Of its PCIe link."""
     clock_mhz: int
     power_mw: int
+    ports: int = 3
+    """To other nodes."""
 
 
 PRODUCTS: Mapping[str, Product] = {
@@ -40,7 +42,7 @@ PRODUCTS: Mapping[str, Product] = {
         clock_mhz=1600, power_mw=850_000,
     ),
     "gaudi3-pcie": Product(
-        pci_device=0x1062, type="GAUDI3 HL-338", card="HL338", speed="32.0 GT/s PCIe",
+        pci_device=0x1062, type="GAUDI3 HL-338", ports=0, card="HL338", speed="32.0 GT/s PCIe",
         clock_mhz=1600, power_mw=600_000,
     ),
     "gaudi2": Product(
@@ -48,7 +50,7 @@ PRODUCTS: Mapping[str, Product] = {
         clock_mhz=1650, power_mw=600_000,
     ),
     "gaudi2-pcie": Product(
-        pci_device=0x1020, type="GAUDI2 HL-288", card="HL288", speed="16.0 GT/s PCIe",
+        pci_device=0x1020, type="GAUDI2 HL-288", ports=0, card="HL288", speed="16.0 GT/s PCIe",
         clock_mhz=1650, power_mw=450_000,
     ),
     "gaudi": Product(
@@ -56,7 +58,7 @@ PRODUCTS: Mapping[str, Product] = {
         clock_mhz=2050, power_mw=350_000,
     ),
 }  # fmt: skip
-"""Clocks and powers are examples; that 0x1062 is the PCIe card is assumed."""
+"""Clocks and powers are examples; 0x1062 for the PCIe card, and no ports on them, are assumed."""
 
 
 class GaudiMachine(Machine):
@@ -169,6 +171,10 @@ class GaudiMachine(Machine):
         else:
             yield from self._elsewhere(index, minor, own)
         yield from self._sensors(folder, index)
+        for port in range(self.product.ports):
+            name = f"ens{self.part.first + index}d{port}"
+            link = states.texts(own, "ports").get(str(port), "up")
+            yield File(path=f"{folder}/net/{name}/operstate", content=f"{link}\n")
         if common.get("verbs", True):
             yield File(path=f"{folder}/infiniband_verbs/uverbs{minor}/abi_version", content="1\n")
         if common.get("nodes", True):

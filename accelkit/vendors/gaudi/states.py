@@ -101,6 +101,15 @@ def _link(machine: "GaudiMachine", state: State, args: tuple[str, ...]) -> State
     return changed(state, unit, lanes=int(lanes))
 
 
+def _port(machine: "GaudiMachine", state: State, args: tuple[str, ...]) -> State:
+    unit, port = machine.unit("port", args), _word(machine, "port", args)
+    if not port.isdecimal() or int(port) >= machine.product.ports:
+        raise machine.misused("port", f"there are ports 0 to {machine.product.ports - 1}")
+    if args[2:] not in {("up",), ("down",)}:
+        raise machine.misused("port", "is up or down")
+    return changed(state, unit, ports={**texts(of(state, unit), "ports"), port: args[2]})
+
+
 def _rubbish(machine: "GaudiMachine", state: State, args: tuple[str, ...]) -> State:
     unit = machine.unit("rubbish", args)
     name = args[1] if len(args) > 1 else "module_id"
@@ -134,6 +143,7 @@ VERBS: Mapping[str, tuple[str, Step]] = {
     "free": ("free UNIT", _free),
     "module": ("module UNIT ID|none", _module),
     "link": ("link UNIT LANES", _link),
+    "port": ("port UNIT PORT up|down", _port),
     "rubbish": ("rubbish UNIT [FILE]", _rubbish),
     "unload": ("unload", _flag("unloaded", value=True)),
     "load": ("load", _flag("unloaded", value=None)),

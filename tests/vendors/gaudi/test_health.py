@@ -127,6 +127,24 @@ def test_slot_that_can_do_less_than_the_card_is_no_fault(bench: Make) -> None:
     assert list(made.vendor.conditions(door, device, ())) == []
 
 
+def test_port_without_link_beside_others_is_degraded(bench: Make) -> None:
+    made = bench(count=1)
+    made.do("port gaudi-0 1 down")
+
+    (condition,) = made.conditions(made.devices()[0]).values()
+    assert (condition.code, condition.severity) == ("port-down", Severity.DEGRADED)
+    assert "(1 of 3)" in condition.message
+    made.do("port gaudi-0 1 up")
+    assert made.conditions(made.devices()[0]) == {}
+
+
+def test_ports_without_cables_are_no_fault(bench: Make) -> None:
+    made = bench(count=1)
+    made.do(*(f"port gaudi-0 {port} down" for port in range(3)))
+
+    assert made.conditions(made.devices()[0]) == {}
+
+
 @pytest.mark.parametrize("said", ["", "x16", "0", "-4", "nan", "1e400", "9" * 400])
 def test_link_that_tells_nonsense_tells_nothing(bench: Make, said: str) -> None:
     made = bench(count=1)

@@ -162,7 +162,8 @@ def _pipe(path: Path) -> None:
     [
         "accel", "accel/accel0", "module_id", "status", "device_type", "driver_ver", "fw_os_ver",
         "hard_reset_cnt", "pci_addr", "hwmon", "hwmon/hwmon0", "hwmon/hwmon0/temp1_input",
-        "infiniband_verbs", "numa_node", "current_link_width", "driver",
+        "infiniband_verbs", "net", "net/ens0d0/operstate", "numa_node",
+        "current_link_width", "driver",
     ],
 )  # fmt: skip
 def test_spoilt_file_harms_one_card_at_most(
