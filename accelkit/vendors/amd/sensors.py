@@ -1,6 +1,6 @@
 """What the driver measures: temperatures, power, clocks. Not here: what is too much."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import attrs
 
@@ -8,6 +8,7 @@ from accelkit import PciFunction
 from accelkit.vendors.amd.card import optional
 
 _MOST_DIGITS = 18
+_MOST_LABEL = 16
 
 
 @attrs.frozen(kw_only=True)
@@ -36,17 +37,17 @@ def _temperatures(function: PciFunction) -> Iterator[Temperature]:
             now = whole_number(function, f"{sensor}_input")
             if now is not None:
                 yield Temperature(
-                    place=optional(function, f"{sensor}_label")[:16] or f"temp{number}",
+                    place=_label(function, sensor) or f"temp{number}",
                     celsius=now / 1000,
                     critical=_limit(function, f"{sensor}_crit"),
                     emergency=_limit(function, f"{sensor}_emergency"),
                 )
 
 
-def read_power(function: PciFunction) -> float | None:
-    """Watts; None: it does not say."""
+def read_power(function: PciFunction, names: Iterable[str]) -> float | None:
+    """Watts in the first of the files *names* that is there; None: none is."""
     for folder in _folders(function):
-        for name in ("power1_average", "power1_input"):
+        for name in names:
             if (microwatts := whole_number(function, f"{folder}/{name}")) is not None:
                 return microwatts / 1_000_000
     return None
@@ -57,8 +58,8 @@ def read_clocks(function: PciFunction) -> Iterator[tuple[str, int]]:
     for folder in _folders(function):
         for number in (1, 2):
             hertz = whole_number(function, f"{folder}/freq{number}_input")
-            label = optional(function, f"{folder}/freq{number}_label")[:16]
-            if hertz is not None and label.isalnum():
+            label = _label(function, f"{folder}/freq{number}")
+            if hertz is not None and label:
                 yield label, hertz
 
 
@@ -68,6 +69,12 @@ def whole_number(function: PciFunction, name: str) -> int | None:
     if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS:
         return int(text)
     return None
+
+
+def _label(function: PciFunction, sensor: str) -> str:
+    """What the driver calls a sensor; empty: it does not say."""
+    text = optional(function, f"{sensor}_label")
+    return text if text.isascii() and text.isalnum() and len(text) <= _MOST_LABEL else ""
 
 
 def _limit(function: PciFunction, name: str) -> float | None:

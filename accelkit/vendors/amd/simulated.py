@@ -156,6 +156,7 @@ def pci_files(board: Board, state: State, index: int) -> dict[str, str | bytes]:
         "mem_info_vram_total": f"{product.memory}\n",
         "mem_info_vram_used": f"{number(own.get('used'))}\n",
         "gpu_busy_percent": f"{number(own.get('busy'))}\n",
+        "pcie_replay_count": "0\n",
         "vbios_version": "113-M3000100-102\n",
         f"drm/card{card_of(minor)}/dev": f"{DRM_MAJOR}:{card_of(minor)}\n",
         f"drm/renderD{minor}/dev": f"{DRM_MAJOR}:{minor}\n",
@@ -191,6 +192,7 @@ def _sensors(board: Board, own: Mapping[str, Json], index: int) -> dict[str, str
         f"{folder}/temp3_input": f"{(celsius - 5) * 1000}\n",
         f"{folder}/temp3_crit": "94000\n",
         f"{folder}/power1_average": "140000000\n",
+        f"{folder}/power1_cap": "750000000\n",
         f"{folder}/freq1_label": "sclk\n",
         f"{folder}/freq1_input": "2100000000\n",
     }

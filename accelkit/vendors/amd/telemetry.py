@@ -10,6 +10,9 @@ from accelkit.vendors.amd.kfd import NODES, read_topology
 from accelkit.vendors.amd.sensors import read_clocks, read_power, read_temperatures, whole_number
 
 _KINDS = {"ue": "uncorrected", "ce": "corrected", "de": "deferred"}
+_CLOCKS = {"sclk": "compute", "mclk": "memory"}
+_SENSORS = {"mem": "memory"}
+_PERCENT = 100
 
 
 def read_samples(host: Host, devices: Iterable[Device]) -> Iterator[Sample]:
@@ -33,25 +36,41 @@ def _sample(device: Device, metric: str, value: float, **labels: str) -> Sample:
 def _of_card(function: PciFunction, device: Device) -> Iterator[Sample]:
     if optional(function, "power/runtime_status") == "suspended":
         return
-    if (busy := whole_number(function, "gpu_busy_percent")) is not None and busy <= 100:
-        yield _sample(device, "hw_gpu_utilization_ratio", busy / 100, task="general")
+    yield from _use(function, device)
+    for one in read_temperatures(function):
+        place = _SENSORS.get(one.place, one.place)
+        yield _sample(device, "hw_temperature_celsius", one.celsius, sensor=place)
+    for metric, names in (
+        ("hw_power_watts", ("power1_average", "power1_input")),
+        ("hw_power_limit_watts", ("power1_cap",)),
+    ):
+        if (watts := read_power(function, names)) is not None:
+            yield _sample(device, metric, watts)
+    for clock, hertz in read_clocks(function):
+        yield _sample(device, "hw_frequency_hertz", hertz, domain=_CLOCKS.get(clock, clock))
+    yield from _errors(function, device)
+
+
+def _use(function: PciFunction, device: Device) -> Iterator[Sample]:
+    for task, name in (("general", "gpu_busy_percent"), ("memory", "mem_busy_percent")):
+        if (busy := whole_number(function, name)) is not None and busy <= _PERCENT:
+            yield _sample(device, "hw_gpu_utilization_ratio", busy / _PERCENT, task=task)
     for metric, name in (
         ("hw_memory_usage_bytes", "mem_info_vram_used"),
         ("hw_memory_size_bytes", "mem_info_vram_total"),
     ):
         if (amount := whole_number(function, name)) is not None:
             yield _sample(device, metric, amount)
-    for one in read_temperatures(function):
-        yield _sample(device, "hw_temperature_celsius", one.celsius, sensor=one.place)
-    if (watts := read_power(function)) is not None:
-        yield _sample(device, "hw_power_watts", watts)
-    for clock, hertz in read_clocks(function):
-        yield _sample(device, "hw_frequency_hertz", hertz, domain=clock)
+
+
+def _errors(function: PciFunction, device: Device) -> Iterator[Sample]:
     errors: dict[str, int] = {}
     for kind, _, count in read_errors(function):
         errors[kind] = errors.get(kind, 0) + count
     for kind, count in sorted(errors.items()):
         yield _sample(device, "hw_errors_total", count, type=_KINDS[kind])
+    if (replays := whole_number(function, "pcie_replay_count")) is not None:
+        yield _sample(device, "hw_errors_total", replays, type="pcie-replay")
 
 
 def _of_parts(host: Host, parts: dict[str, Device]) -> Iterator[Sample]:

@@ -1,3 +1,7 @@
+import pytest
+
+from accelkit.core.telemetry import BY_NAME, DEVICE_LABELS
+from accelkit.vendors.amd.products import PRODUCTS
 from tests.vendors.amd.bench import Bench, Make
 
 
@@ -21,11 +25,13 @@ def test_gpu_measures_under_standard_names(bench: Make) -> None:
         ("0", "hw_memory_usage_bytes", ""): 1000000,
         ("0", "hw_memory_size_bytes", ""): 206141652992,
         ("0", "hw_temperature_celsius", "junction"): 45.0,
-        ("0", "hw_temperature_celsius", "mem"): 40.0,
+        ("0", "hw_temperature_celsius", "memory"): 40.0,
         ("0", "hw_power_watts", ""): 140.0,
-        ("0", "hw_frequency_hertz", "sclk"): 2100000000,
+        ("0", "hw_power_limit_watts", ""): 750.0,
+        ("0", "hw_frequency_hertz", "compute"): 2100000000,
         ("0", "hw_errors_total", "uncorrected"): 4,
         ("0", "hw_errors_total", "corrected"): 6,
+        ("0", "hw_errors_total", "pcie-replay"): 0,
     }
 
 
@@ -41,8 +47,10 @@ def test_partition_measures_its_memory(bench: Make) -> None:
 
 def test_what_is_absent_is_not_zero(bench: Make) -> None:
     made = bench("rx7900", 1)
-    for name in ("gpu_busy_percent", "mem_info_vram_used", "hwmon/hwmon0/power1_average"):
+    for name in ("gpu_busy_percent", "mem_info_vram_used", "pcie_replay_count"):
         made.do(f"hide gpu-0 {name}")
+    for name in ("average", "cap"):
+        made.do(f"hide gpu-0 hwmon/hwmon0/power1_{name}")
     metrics = {metric for _, metric, _ in samples(made)}
 
     assert metrics == {"hw_memory_size_bytes", "hw_temperature_celsius", "hw_frequency_hertz"}
@@ -57,4 +65,11 @@ def test_sensor_that_answers_nonsense_is_left_out(bench: Make) -> None:
 
     assert ("hw_gpu_utilization_ratio", "general") not in metrics
     assert ("hw_temperature_celsius", "junction") not in metrics
-    assert ("hw_temperature_celsius", "mem") in metrics
+    assert ("hw_temperature_celsius", "memory") in metrics
+
+
+@pytest.mark.parametrize("product", sorted(PRODUCTS))
+def test_measures_are_those_that_are_exported(bench: Make, product: str) -> None:
+    made = bench(product, 1)
+    for sample in made.vendor.samples(made.host, made.devices()):
+        assert {*sample.labels} == {*BY_NAME[sample.metric].labels} - {*DEVICE_LABELS}
