@@ -41,8 +41,8 @@ def discover_all(
     """
     for function in functions:
         try:
-            card = cards.card_of(function)
-            if "physfn" not in card.files:
+            if not function.has("physfn"):
+                card = cards.card_of(function)
                 yield from [*_gpu(vendor, card, software, offered)]
         except NotThere as error:
             if function.has("vendor"):  # else it has just gone
