@@ -99,7 +99,8 @@ def act(word: str, host: Host | None) -> None:
 
 def _act(word: str) -> None:
     match word.split():
-        case ["hang-alone"]:  # nobody else in the process has the interpreter meanwhile
+        case ["hang-alone", mark]:  # nobody else in the process has the interpreter meanwhile
+            Path(mark).touch()
             ctypes.PyDLL(None).sleep(1000)
         case ["exit", code]:
             os._exit(int(code))

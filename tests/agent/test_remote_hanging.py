@@ -10,10 +10,20 @@ from accelkit.core.clock import RealClock
 from accelkit.core.errors import DriverUnresponsive, SourceTimeout
 from tests.agent.acme import acme_host, isolated
 from tests.agent.freezer import Freezer, freezer
-from tests.agent.remotes import asked, grant, hurried, is_alive, pid_of, pids, read_again
-from tests.agent.toys import PATIENCE_S, device, until
+from tests.agent.remotes import (
+    PATIENCE_S,
+    asked,
+    grant,
+    hurried,
+    is_alive,
+    pid_of,
+    pids,
+    read_again,
+    until,
+)
+from tests.agent.toys import device
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture

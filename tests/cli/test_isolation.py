@@ -10,6 +10,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 from accelkit.agent.calls import Isolated
 from accelkit.cli.composing import choose_vendors
 from accelkit.conformance.sims.kubelet import KubeletSim
@@ -21,10 +23,11 @@ from accelkit.core.vendor import PciMatch
 from accelkit.testing.faults import Fault
 from accelkit.testing.simulate import set_faults, simulate
 from tests.agent.acme import Acme, no_compiler
-from tests.agent.remotes import is_alive
+from tests.agent.remotes import PATIENCE_S, is_alive
 from tests.cli.conftest import Run
-from tests.cli.test_agent import PATIENCE_S, RESOURCE, RUN, agent, machine
+from tests.cli.test_agent import RESOURCE, RUN, agent, machine
 
+pytestmark = pytest.mark.timeout(300)
 PCI_VENDOR = 0x1DEA
 
 
@@ -184,7 +187,7 @@ def test_plugin_whose_library_kills_every_process_that_loads_it_is_skipped(
             capture_output=True,
             text=True,
             check=False,
-            timeout=PATIENCE_S * 3,
+            timeout=PATIENCE_S,
         )
 
     ends = [started() for _ in range(3)]
