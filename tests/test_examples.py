@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from accelkit.cli.main import main
+from tests.installing import install
 
 PLUGIN = Path(__file__).parent.parent / "examples/plugins/acme"
 FUNCTION = "sys/devices/pci0000:00/0000:00:05.0"
@@ -41,13 +42,7 @@ def host(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an installation leaves: the module on the path, and its entry point."""
-    folder = tmp_path / "site/acme_accelkit-0.1.dist-info"
-    folder.mkdir(parents=True)
-    (folder / "METADATA").write_text("Name: acme-accelkit\nVersion: 0.1\n")
-    (folder / "entry_points.txt").write_text("[accelkit]\nacme = acme_accelkit\n")
-    monkeypatch.syspath_prepend(tmp_path / "site")
-    monkeypatch.syspath_prepend(PLUGIN)
+    install(monkeypatch, tmp_path / "site", PLUGIN, "acme")
 
 
 @pytest.mark.usefixtures("installed")

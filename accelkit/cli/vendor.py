@@ -1,4 +1,4 @@
-"""`accelkit vendor list`: what is installed, and why something is not used."""
+"""`accelkit vendor`: what is installed, why something is not used, and new plugins."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -51,7 +51,23 @@ class Installed:
 
 @click.group("vendor")
 def command() -> None:
-    """List what is installed, and why something is not used."""
+    """List what is installed, and why something is not used; begin a plugin."""
+
+
+@command.command("new", epilog="Example: accelkit vendor new acme acme-accelkit")
+@click.argument("name")
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
+def new(*, name: str, directory: Path) -> int:
+    """Write the project of a plugin for the vendor NAME into DIR.
+
+    It installs, shows the devices of its simulated machine, and passes every check that applies.
+    """
+    from accelkit.cli.project import write_project  # noqa: PLC0415 - help does without
+
+    for path in write_project(name, directory):
+        click.echo(path)
+    click.echo(f"next: pip install -e {directory}, then as its README.md says")
+    return 0
 
 
 @command.command("list", epilog="Example: accelkit vendor list --host /tmp/node")

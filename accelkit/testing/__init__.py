@@ -9,7 +9,7 @@ _MODULES = {
     "faults": "Fault read_faults",
     "hosts": "open_host",
     "machine_host": "MachineHost",
-    "machines": "File Line Link Live Machine Node Part State pointee",
+    "machines": "Entry File Line Link Live Machine Node Part State pointee",
     "simulate": "play set_faults set_state",
     "sysfs": "PciPlace pci_function pci_place",
 }

@@ -2,6 +2,7 @@ from accelkit.testing.faults import Fault as Fault, read_faults as read_faults
 from accelkit.testing.hosts import open_host as open_host
 from accelkit.testing.machine_host import MachineHost as MachineHost
 from accelkit.testing.machines import (
+    Entry as Entry,
     File as File,
     Line as Line,
     Link as Link,
