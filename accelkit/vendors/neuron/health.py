@@ -107,7 +107,7 @@ def _of_chip(host: Host, there: str) -> Iterator[Condition]:
         yield _condition(_RESET[state], Severity.FATAL, Scope.TREE)
     for name, code, severity in _ECC:
         if count := read_counter(host, f"{there}/stats/hardware/{name}"):
-            yield _condition(code, severity, Scope.TREE, f"{count} since the chip was powered on")
+            yield _condition(code, severity, Scope.TREE, f"{count} counted")
 
 
 def _of_cores(host: Host, there: str, cores: range) -> Iterator[Condition]:

@@ -9,9 +9,9 @@ from accelkit.vendors.neuron.health import find_chip
 
 USED, SIZE, ERRORS = "hw_memory_usage_bytes", "hw_memory_size_bytes", "hw_errors_total"
 _KINDS = {
-    "sram_ecc_uncorrected": "sram_uncorrected",
-    "mem_ecc_uncorrected": "memory_uncorrected",
-    "mem_ecc_repairable_uncorrected": "memory_repairable",
+    "sram_ecc_uncorrected": "sram-uncorrected",
+    "mem_ecc_uncorrected": "memory-uncorrected",
+    "mem_ecc_repairable_uncorrected": "memory-repairable",
 }
 
 

@@ -16,7 +16,7 @@ from accelkit.backends.dra.stored import read_slice
 from accelkit.backends.kubelet.document import catalog_of
 from accelkit.conformance.sims.api.server import ApiSim
 from accelkit.core.kube import SLICES
-from accelkit.core.model import Binding, Device, Mode, Problem, Profile
+from accelkit.core.model import Binding, Device, Problem
 from accelkit.core.policy import Divide, DraPolicy, Offer, Selection, Sharing
 from accelkit.core.values import FrozenMap, Health, HolderKind, Severity, Standing
 from accelkit.core.view import Verdict, View
@@ -234,17 +234,6 @@ def test_partition_of_a_claim_is_in_nobodys_way() -> None:
     )
 
     assert not any(tainted(view).values())
-
-
-def test_partitions_that_come_with_a_mode_are_not_in_the_way_of_a_whole_that_is_usable() -> None:
-    """Cores of a chip are simply there: counters say who has what."""
-    core = Profile(name="core", slug="core", size=1, starts=(0, 1), mode="cores")
-    cores = Mode(name="cores", cut="core", count=2)
-    chip = gpu("g0", slots=2, profiles=(core,), modes=(cores,), mode="cores")
-    view = view_of(chip, part("g0", core, 0), part("g0", core, 1))
-
-    assert [*tainted(view).values()] == [[], [], []]
-    assert consumed(view)["g0"] == {"mode-0": 2}
 
 
 def test_partition_that_could_not_be_undone_is_stuck_and_in_the_way() -> None:

@@ -19,7 +19,7 @@ from accelkit import (
 from accelkit.core.errors import AllocationError
 from accelkit.core.policy_check import options_of
 from accelkit.core.reading import grant_edits
-from accelkit.core.working import claim_config
+from accelkit.core.serde import from_tree
 from accelkit.testing.machine_host import MachineHost
 from accelkit.testing.simulate import simulate
 from accelkit.vendors.neuron import facts
@@ -155,7 +155,7 @@ def test_chip_that_does_not_say_who_it_is_is_not_handed_out(bench: Make) -> None
 
 def test_claim_may_ask_for_logical_cores_of_another_size_on_whole_chips(bench: Make) -> None:
     made = bench("trn2", 1)
-    config = claim_config(made.vendor, {"logicalNeuronCore": 1})
+    config = from_tree(NeuronClaim, {"logicalNeuronCore": 1}, "$.vendor")
     chips = made.chips()
     edits = made.vendor.edits(made.host, grant(*chips, config=config))
 

@@ -45,7 +45,7 @@ def test_memory_errors_show_until_they_are_gone(
     found = made.conditions(one)
 
     assert [(c.code, c.severity, c.scope) for c in found] == [(code, severity, Scope.TREE)]
-    assert "3 since" in found[0].message
+    assert "3 counted" in found[0].message
     assert made.codes(other) == {}
     made.do("restore neuron-0")
     assert made.codes(one) == {}

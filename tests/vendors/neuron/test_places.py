@@ -1,6 +1,7 @@
 """Where chips hang: no file tells, neuron-ls does."""
 
 import json
+from typing import Self
 
 import attrs
 import pytest
@@ -19,6 +20,9 @@ class Telling(MachineHost):
 
     answer = Finished(code=0, out="[]", err="")
     asked = 0
+
+    def under(self, root: str) -> Self:
+        raise AssertionError(root)
 
     def run(self, argv: object, timeout_s: float) -> Finished:  # noqa: ARG002 - as the door has it
         self.asked += 1

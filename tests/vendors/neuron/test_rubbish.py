@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -161,6 +162,9 @@ def test_chip_that_goes_while_it_is_looked_at_is_gone(bench: Make) -> None:
             if path.endswith("neuron1/info/serial_number"):
                 shutil.rmtree(made.directory + CHIPS + "/neuron1", ignore_errors=True)
             return super().read(path, limit)
+
+        def under(self, root: str) -> Self:
+            raise AssertionError(root)
 
     made = bench("inf2", 2)
     made.host = Vanishing(made.directory)

@@ -29,7 +29,7 @@ def test_errors_of_memory_are_counted_by_sort(bench: Make) -> None:
     made.do("ecc neuron-0 sram 1", "ecc neuron-0 repairable 4")
     found = {s.labels["type"]: s.value for s in measured(made) if s.metric == "hw_errors_total"}
 
-    assert found == {"sram_uncorrected": 1, "memory_uncorrected": 0, "memory_repairable": 4}
+    assert found == {"sram-uncorrected": 1, "memory-uncorrected": 0, "memory-repairable": 4}
 
 
 def test_what_a_driver_does_not_tell_is_absent_and_not_zero(bench: Make) -> None:
