@@ -3,10 +3,14 @@
 import random
 import threading
 from collections.abc import Callable, Sequence
+from typing import ParamSpec, Self, TypeVar, cast
 
 from accelkit.core.errors import AccessDenied, SourceError
 from accelkit.core.host import READ_LIMIT, Door, Finished, Host, Stat
 from accelkit.core.tables import FunctionTable
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Watched(Door):
@@ -19,6 +23,49 @@ class Watched(Door):
     def write(self, path: str, text: str) -> None:
         self.written.append(path)
         raise AccessDenied(f"{path}: reading calls may not write ({len(text)} characters)")
+
+
+class Remembered(Door):
+    """A host that does not change: looks at each file once."""
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        self._known: dict[tuple[object, ...], object] = {}
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> str:
+        return self._once(self._host.read, path, limit)
+
+    def read_bytes(self, path: str, limit: int = READ_LIMIT) -> bytes:
+        return self._once(self._host.read_bytes, path, limit)
+
+    def exists(self, path: str) -> bool:
+        return self._once(self._host.exists, path)
+
+    def names(self, path: str) -> tuple[str, ...]:
+        return self._once(self._host.names, path)
+
+    def resolve(self, path: str) -> str:
+        return self._once(self._host.resolve, path)
+
+    def stat(self, path: str) -> Stat | None:
+        return self._once(self._host.stat, path)
+
+    def under(self, root: str) -> Self:
+        below = super().under(root)
+        below._known = {}  # noqa: SLF001 - of its own class
+        return below
+
+    def _once(self, look: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        key = look.__name__, *args
+        if key not in self._known:
+            try:
+                self._known[key] = look(*args, **kwargs)
+            except SourceError as error:
+                self._known[key] = error
+        found = self._known[key]
+        if isinstance(found, SourceError):
+            raise found.with_traceback(None)
+        return cast("T", found)
 
 
 class Shuffled(Door):
