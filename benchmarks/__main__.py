@@ -26,6 +26,7 @@ NAMES = (
     "slices",
     "kube",
     "idle",
+    "worker",
 )
 
 

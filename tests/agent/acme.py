@@ -1,25 +1,18 @@
 # ruff: noqa: ARG002 - toys need little of what they are told
-"""A vendor of native code, and hosts that have its library; for tests of processes of vendors.
+"""A vendor of native code, for tests of processes of vendors. It loads no more than it needs.
 
 What its calls do stands in files of the host, ``/acme/<call>``, one word each.
 """
 
-import atexit
 import contextlib
 import ctypes
 import logging
 import os
-import shutil
-import subprocess
 import time
 from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
-from typing import NoReturn
 
 import attrs
-import pytest
 
 from accelkit.agent.calls import Isolated
 from accelkit.core.allocation import ContainerEdits, Edits, Grant
@@ -30,7 +23,6 @@ from accelkit.core.values import FrozenMap
 from accelkit.core.vendor import SupportsEvents, SupportsHealth, Vendor
 
 SONAME = "libacme.so.1"
-SOURCE = Path(__file__).with_name("acme.c")
 log = logging.getLogger(__name__)
 
 
@@ -132,39 +124,5 @@ def open_files(pid: int | str | None) -> dict[int, str]:
     return found
 
 
-def acme_host(tmp_path: Path) -> Path:
-    """The root of a host that has the library."""
-    root = tmp_path / "host"
-    (root / "usr/lib").mkdir(parents=True, exist_ok=True)
-    (root / "acme").mkdir(exist_ok=True)
-    shutil.copy(built_library(), root / "usr/lib" / SONAME)
-    return root
-
-
 def isolated(root: Path, **options: str) -> Isolated:
     return Isolated(kind=Acme, options=options, host=str(root))
-
-
-def order(root: Path, **words: str) -> None:
-    """What calls do from now on, by their names; an empty word: nothing strange."""
-    for call, word in words.items():
-        (root / "acme" / call).write_text(word)
-
-
-@cache
-def built_library() -> Path:
-    """The library, compiled once in this process."""
-    compiler = shutil.which("gcc") or no_compiler()
-    folder = Path(mkdtemp(prefix="ak-acme-"))
-    atexit.register(shutil.rmtree, folder)
-    target = folder / SONAME
-    flags = ("-shared", "-fPIC", "-nostdlib", "-O0")
-    subprocess.run([compiler, *flags, "-o", str(target), str(SOURCE)], check=True)
-    return target
-
-
-def no_compiler() -> NoReturn:
-    """End the test: where ./dev installs gcc, its absence is a failure."""
-    if os.geteuid() == 0 and shutil.which("apt-get") is not None:
-        pytest.fail("there is no gcc: run ./dev unit, which installs it")
-    pytest.skip("there is no gcc to compile a native library with")

@@ -11,7 +11,8 @@ from accelkit.agent import remote
 from accelkit.agent.agent import Agent, Parts
 from accelkit.agent.remote import Remote
 from accelkit.core.real_host import RealHost
-from tests.agent.acme import acme_host, isolated, order
+from tests.agent.acme import isolated
+from tests.agent.acme_host import acme_host, order
 from tests.agent.remotes import until
 from tests.agent.toys import Toy, codes_of, health_of, parts, running
 

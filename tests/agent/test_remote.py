@@ -23,7 +23,8 @@ from accelkit.core.errors import PluginError, SourceError, StartOver, WorkerDied
 from accelkit.core.host import Host
 from accelkit.core.model import Device, Placement, Unreadable
 from accelkit.core.policy import Offer, Sharing, Timeslice
-from tests.agent.acme import AcmeClaim, acme_host, isolated, open_files, order
+from tests.agent.acme import AcmeClaim, isolated, open_files
+from tests.agent.acme_host import acme_host, order
 from tests.agent.remotes import (
     PATIENCE_S,
     asked,

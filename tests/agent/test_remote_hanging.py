@@ -8,7 +8,8 @@ import pytest
 from accelkit.agent import calls, remote, remote_process
 from accelkit.core.clock import RealClock
 from accelkit.core.errors import DriverUnresponsive, SourceTimeout
-from tests.agent.acme import acme_host, isolated
+from tests.agent.acme import isolated
+from tests.agent.acme_host import acme_host
 from tests.agent.freezer import Freezer, freezer
 from tests.agent.remotes import (
     PATIENCE_S,

@@ -22,7 +22,8 @@ from accelkit.core.values import FrozenMap
 from accelkit.core.vendor import PciMatch
 from accelkit.testing.faults import Fault
 from accelkit.testing.simulate import set_faults, simulate
-from tests.agent.acme import Acme, no_compiler
+from tests.agent.acme import Acme
+from tests.agent.acme_host import no_compiler
 from tests.agent.remotes import PATIENCE_S, is_alive
 from tests.cli.conftest import Run
 from tests.cli.test_agent import RESOURCE, RUN, agent, machine
