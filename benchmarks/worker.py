@@ -41,6 +41,7 @@ async def _measured(root: Path, rounds: int) -> list[Row]:
         starts = [await _start(far) for _ in range(rounds)]
         trips = await _each(lambda: far.look(calls.SIGNALS), CALLS)
         pid = _pid(far)
+        assert pid is not None
         return [
             Row(what="a worker's start, to its first answer", values=starts),
             Row(

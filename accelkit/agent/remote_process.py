@@ -201,7 +201,8 @@ class WorkerProcess:
             if self._why is not None:
                 self._signal(signal.SIGKILL)
         self._hear()
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        with contextlib.suppress(ChildProcessError):  # nobody may be told, if SIGCHLD is ignored
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         with self._state:
             code = process.wait()
         self._finish(self._end_of(code))
