@@ -50,6 +50,7 @@ async def _main(agent: Agent) -> None:
 
 def _settle() -> None:
     """Make pauses short, now that everything long-lived is there."""
+    gc.enable()
     gc.collect()
     gc.freeze()
     sys.setswitchinterval(SWITCH_S)

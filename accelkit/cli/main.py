@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import gc
 import os
 import signal
 import sys
@@ -53,9 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             # Told to read its policy again before it has, or to log, it must not end for that.
             for number in (signal.SIGHUP, signal.SIGUSR1):
                 signal.signal(number, signal.SIG_IGN)
-            from accelkit.cli import agent  # noqa: PLC0415 - click is not loaded, see above
-
-            return agent.main(words[1:])
+            return _agent(words[1:])
         return _human(words)
     except AccelkitError as error:
         _say(error)
@@ -70,6 +69,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 def exit_code(error: AccelkitError) -> int:
     """What *error* ends the process with."""
     return next(code for kind, code in _CODES if isinstance(error, kind))
+
+
+def _agent(words: Sequence[str]) -> int:
+    # A tenth of its start would go to looking for garbage among what it loads and keeps; it
+    # looks when it has settled.
+    gc.disable()
+    try:
+        from accelkit.cli import agent  # noqa: PLC0415 - click is not loaded, see above
+
+        return agent.main(words)
+    finally:
+        gc.enable()
 
 
 def _human(words: Sequence[str]) -> int:
