@@ -35,3 +35,9 @@ def test_every_changed_part_of_a_block_is_told() -> None:
         "$.health.flap.changes",
         "$.health.flap.within",
     ]
+
+
+def test_other_values_of_such_a_key_may_work_already() -> None:
+    tree = {"offers": [{"name": "a", "sharing": {"shares": 2, "enforce": "library"}}]}
+
+    assert list(not_yet(parse_policy(tree))) == []
