@@ -72,6 +72,18 @@ def read_chip(functions: Sequence[PciFunction]) -> Chip | None:
     return Chip(place=_place(first), generation=kinds[first], functions=tuple(ours))
 
 
+def is_ours(function: PciFunction) -> bool:
+    """Whether the function is there, and of the maker.
+
+    Raises:
+        SourceError: Could not be known.
+    """
+    try:
+        return int(function.read("vendor"), 16) == PCI_VENDOR
+    except (NotThere, ValueError):
+        return False
+
+
 def _place(function: PciFunction) -> str:
     return function.address.rpartition(".")[0]
 

@@ -17,7 +17,15 @@ from accelkit import (
     Vendor,
     dns_label,
 )
-from accelkit.vendors.tpu.chips import Chip, Unready, nodes_of, read_chip, read_chips, shared_nodes
+from accelkit.vendors.tpu.chips import (
+    Chip,
+    Unready,
+    is_ours,
+    nodes_of,
+    read_chip,
+    read_chips,
+    shared_nodes,
+)
 from accelkit.vendors.tpu.slices import Said, Slice, Unknown, accelerator_type, read_slice
 
 
@@ -69,7 +77,8 @@ def chip_of(host: Host, device: Device) -> Chip:
         SourceError: Could not be known.
     """
     functions = [PciFunction(address=address, host=host) for address in sorted(device.aliases)]
-    if (chip := read_chip(functions)) is None:
+    # Something else may be in that place by now.
+    if (chip := read_chip([f for f in functions if is_ours(f)])) is None:
         raise NotThere(
             f"{device.id}: {', '.join(sorted(device.aliases))} is no TPU any more",
             remedy="see the kernel log; a new virtual machine may help",

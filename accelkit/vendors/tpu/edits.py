@@ -16,10 +16,8 @@ from accelkit import (
 from accelkit.vendors.tpu.chips import Unready, nodes_of, shared_nodes
 from accelkit.vendors.tpu.discovery import Inventory, chip_of
 from accelkit.vendors.tpu.environment import environment
-from accelkit.vendors.tpu.facts import GENERATIONS
+from accelkit.vendors.tpu.facts import BY_NAME
 from accelkit.vendors.tpu.slices import Said, Slice, Unknown, read_slice
-
-_KINDS = {generation.name: generation for generation in GENERATIONS}
 
 
 def make_edits(host: Host, grant: Grant, said: Said, look: Callable[[], Inventory]) -> Edits:
@@ -78,7 +76,7 @@ def _as_discovered(
 ) -> tuple[Slice, Mapping[DeviceId, int]] | None:
     """The slice, and each chip's index; None: discovery could not tell them."""
     facts = devices[0].attributes
-    kind, chips = _KINDS.get(str(facts.get("generation"))), facts.get("chipsPerHost")
+    kind, chips = BY_NAME.get(str(facts.get("generation"))), facts.get("chipsPerHost")
     indexes = {d.id: i for d in devices if isinstance(i := d.attributes.get("index"), int)}
     if kind is None or not isinstance(chips, int) or len(indexes) != len(devices):
         return None

@@ -1,6 +1,6 @@
 """The simulated TPU host: its files and what can happen to it. Not here: the plugin's tables."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 from typing import ClassVar
 
@@ -8,12 +8,11 @@ import attrs
 
 from accelkit.testing.machines import Entry, File, Json, Line, Link, Machine, Node, Part, State
 from accelkit.testing.sysfs import PciPlace, pci_function, pci_place
-from accelkit.vendors.tpu.facts import CONTAINER, GENERATIONS, PCI_VENDOR, SHAPES, TPU_ENV
+from accelkit.vendors.tpu import states
+from accelkit.vendors.tpu.facts import BY_NAME, CONTAINER, PCI_VENDOR, SHAPES, TPU_ENV
 from accelkit.vendors.tpu.slices import accelerator_type, topology_name
 
-_PRODUCTS = {
-    g.name: g for name in ("v5e", "v6e", "v5p", "7x", "v4") for g in GENERATIONS if g.name == name
-}
+_PRODUCTS = ("v5e", "v6e", "v5p", "7x", "v4")
 _VFIO_MAJOR, _ACCEL_MAJOR = 511, 510
 """The kernel gives them when it starts."""
 _CLASS = 0x120000
@@ -28,69 +27,6 @@ _STRANGERS = (
 _POD = "0::/kubepods.slice/kubepods-besteffort.slice/kubepods-pod1.slice/cri-containerd-1.scope"
 _NO_POD = "0::/system.slice/tpu-runtime.service"
 _LANES = 16
-
-Step = Callable[[dict[str, Json], tuple[str, ...]], bool]
-
-
-def _sets(**fields: Json) -> Step:
-    """A verb without arguments beyond the unit."""
-
-    def step(own: dict[str, Json], args: tuple[str, ...]) -> bool:
-        own.update(fields)
-        return not args
-
-    return step
-
-
-def _hold(own: dict[str, Json], args: tuple[str, ...]) -> bool:
-    match args:
-        case (pid,) | (pid, "pod") if pid.isdecimal() and len(pid) <= len("4194304"):
-            own["holders"] = [*_list(own.get("holders")), " ".join(args)]
-            return True
-        case _:
-            return False
-
-
-def _errors(own: dict[str, Json], args: tuple[str, ...]) -> bool:
-    own["errors"] = "".join(args)
-    return len(args) == 1 and args[0].isdecimal()
-
-
-def _bind(own: dict[str, Json], args: tuple[str, ...]) -> bool:
-    own["driver"] = "".join(args)
-    return len(args) == 1
-
-
-def _status(own: dict[str, Json], args: tuple[str, ...]) -> bool:
-    own["status"] = "".join(args)
-    return args in {("ALIVE",), ("DEAD",), ("LAMED",), ("DRIVER_EXITING",)}
-
-
-def _free(own: dict[str, Json], args: tuple[str, ...]) -> bool:
-    own.pop("holders", None)
-    return not args
-
-
-def _restore(own: dict[str, Json], args: tuple[str, ...]) -> bool:
-    own.clear()
-    return not args
-
-
-_UNIT_VERBS: Mapping[str, tuple[str, Step]] = {
-    "lose": ("lose UNIT", _sets(lost=True)),
-    "restore": ("restore UNIT", _restore),
-    "hide": ("hide UNIT", _sets(hidden=True)),
-    "narrow": ("narrow UNIT", _sets(lanes=4)),
-    "share": ("share UNIT", _sets(shared=True)),
-    "halve": ("halve UNIT", _sets(halved=True)),
-    "rubbish": ("rubbish UNIT", _sets(rubbish=True)),
-    "status": ("status UNIT STATUS", _status),
-    "errors": ("errors UNIT COUNT", _errors),
-    "bind": ("bind UNIT DRIVER|none", _bind),
-    "hold": ("hold UNIT PID [pod]", _hold),
-    "free": ("free UNIT", _free),
-}
-_METADATA = ("full", "ambiguous", "none")
 
 
 @attrs.frozen(kw_only=True)
@@ -109,13 +45,8 @@ class TpuMachine(Machine):
     """
 
     vendor = "tpu"
-    products: ClassVar[tuple[str, ...]] = tuple(_PRODUCTS)
-    verbs: ClassVar[Mapping[str, str]] = {
-        **{verb: usage for verb, (usage, _) in _UNIT_VERBS.items()},
-        "metadata": f"metadata {'|'.join(_METADATA)}",
-        "unload": "unload",
-        "load": "load",
-    }
+    products: ClassVar[tuple[str, ...]] = _PRODUCTS
+    verbs: ClassVar[Mapping[str, str]] = states.VERBS
     options: ClassVar[Mapping[str, str]] = {
         "topology": "of the slice, as 4x4; the chips of this host unless told",
         "worker": "which of the slice's hosts it is",
@@ -123,7 +54,7 @@ class TpuMachine(Machine):
 
     def __init__(self, part: Part) -> None:
         super().__init__(part)
-        self.generation = _PRODUCTS[part.product]
+        self.generation = BY_NAME[part.product]
 
     def units(self) -> tuple[str, ...]:
         return tuple(f"tpu-{self.part.first + i}" for i in range(self.part.count))
@@ -264,7 +195,7 @@ class TpuMachine(Machine):
         open_files: dict[str, list[str]] = {}
         for position, _, core in self._cores(state):
             node = f"/dev/vfio/{core.group}" if self.generation.vfio else f"/dev/accel{position}"
-            for holder in _list(core.own.get("holders")) if loaded else ():
+            for holder in states.listed(core.own.get("holders")) if loaded else ():
                 pid, _, pod = str(holder).partition(" ")
                 in_pods[pid] = in_pods.get(pid, False) or bool(pod)
                 open_files.setdefault(pid, []).append(node)
@@ -276,28 +207,10 @@ class TpuMachine(Machine):
                 yield Link(path=f"/proc/{pid}/fd/{number}", target=path)
 
     def verb(self, state: State, verb: str, args: tuple[str, ...]) -> State:
-        if verb in _UNIT_VERBS:
-            unit = self.unit(verb, args)
-            own = state.setdefault(unit, {})
-            if not _UNIT_VERBS[verb][1](own, args[1:]):
-                raise self.misused(verb, f"cannot be done with {' '.join(args[1:]) or 'nothing'}")
-            return state
-        common = state.setdefault(self.vendor, {})
-        if verb == "metadata" and len(args) == 1 and args[0] in _METADATA:
-            common["metadata"] = args[0]
-        elif verb in {"unload", "load"} and not args:
-            common["unloaded"] = verb == "unload"
-        else:
-            raise self.misused(verb, f"cannot be done with {' '.join(args) or 'nothing'}")
-        return state
+        return states.after(self, state, verb, args)
 
     def booted(self, state: State) -> State:
-        """Groups are numbered anew; what the host is told of its slice stays."""
-        common = state.get(self.vendor, {})
-        boots = common.get("boots", 0)
-        assert isinstance(boots, int)
-        kept = {"metadata": common["metadata"]} if "metadata" in common else {}
-        return {self.vendor: {**kept, "boots": boots + 1}}
+        return states.booted(state.get(self.vendor, {}), self.vendor)
 
 
 def _folder(place: PciPlace) -> str:
@@ -312,7 +225,3 @@ def _membership(place: PciPlace, group: int) -> Iterator[Entry]:
 
 def _group_node(group: int) -> Node:
     return Node(path=f"/dev/vfio/{group}", major=_VFIO_MAJOR, minor=group)
-
-
-def _list(value: Json) -> list[Json]:
-    return list(value) if isinstance(value, list) else []

@@ -7,10 +7,9 @@ line, a square and two squares side by side, which are the blocks that libtpu kn
 from collections.abc import Iterable, Iterator, Mapping
 
 from accelkit import Device, Group, GroupRule, Link, LinkKind
-from accelkit.vendors.tpu.facts import GENERATIONS, SHAPES
+from accelkit.vendors.tpu.facts import BY_NAME, SHAPES
 
 _COLUMNS = 2
-_BANDWIDTH = {generation.name: generation.bandwidth for generation in GENERATIONS}
 
 
 def read_links(devices: Iterable[Device]) -> Iterator[Link]:
@@ -20,11 +19,12 @@ def read_links(devices: Iterable[Device]) -> Iterator[Link]:
         beside = index + 1 if index % _COLUMNS == 0 else None
         for other in (beside, index + _COLUMNS):
             if other is not None and other in placed:
+                kind = BY_NAME.get(str(device.attributes.get("generation")))
                 yield Link.between(
                     device.id,
                     placed[other].id,
                     LinkKind.DIRECT,
-                    bandwidth=_BANDWIDTH.get(str(device.attributes.get("generation"))),
+                    bandwidth=None if kind is None else kind.bandwidth,
                 )
 
 

@@ -5,10 +5,8 @@ import pytest
 
 from accelkit import IllegalSet
 from accelkit.vendors.tpu.environment import environment
-from accelkit.vendors.tpu.facts import GENERATIONS
+from accelkit.vendors.tpu.facts import BY_NAME, GENERATIONS
 from accelkit.vendors.tpu.slices import Slice
-
-KIND = {generation.name: generation for generation in GENERATIONS}
 
 
 def slice_of(
@@ -18,7 +16,7 @@ def slice_of(
     *,
     resilient: bool = True,
 ) -> Slice:
-    return Slice(generation=KIND[name], topology=topology, bounds=bounds, resilient=resilient)
+    return Slice(generation=BY_NAME[name], topology=topology, bounds=bounds, resilient=resilient)
 
 
 def test_all_chips_of_a_host_that_is_a_slice_by_itself() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from accelkit.core.real_host import RealHost
-from accelkit.vendors.tpu.facts import GENERATIONS, SHAPES, Generation
+from accelkit.vendors.tpu.facts import BY_NAME, GENERATIONS, SHAPES, Generation
 from accelkit.vendors.tpu.slices import (
     Said,
     Slice,
@@ -16,7 +16,6 @@ from accelkit.vendors.tpu.slices import (
     wraps,
 )
 
-KIND = {generation.name: generation for generation in GENERATIONS}
 SEEN = """ACCELERATOR_TYPE: 'v4-256'
 CHIPS_PER_HOST_BOUNDS: '2,2,1'
 ENABLE_ICI_RESILIENCY: 'true'
@@ -43,13 +42,13 @@ def write(host: RealHost, text: str) -> None:
 def test_slice_is_read_as_the_metadata_server_writes_it(host: RealHost) -> None:
     write(host, SEEN)
 
-    found = read_slice(host, KIND["v4"], 4, Said())
+    found = read_slice(host, BY_NAME["v4"], 4, Said())
 
     assert found == Slice(
-        generation=KIND["v4"], topology=(4, 4, 8), bounds=(2, 2, 1), resilient=True, worker=0
+        generation=BY_NAME["v4"], topology=(4, 4, 8), bounds=(2, 2, 1), resilient=True, worker=0
     )
     assert (found.hosts, found.name) == (32, "4x4x8")
-    assert accelerator_type(KIND["v4"], 128) == "v4-256"
+    assert accelerator_type(BY_NAME["v4"], 128) == "v4-256"
 
 
 @pytest.mark.parametrize(
@@ -75,13 +74,13 @@ def test_chips_that_are_there_settle_what_the_topology_leaves_open(
     """Seen elsewhere: 2x4 may be one host of eight chips or two of four."""
     write(host, "TOPOLOGY: '2x4'\n")
 
-    assert read_slice(host, KIND["v6e"], found, Said()).hosts == hosts
+    assert read_slice(host, BY_NAME["v6e"], found, Said()).hosts == hosts
 
 
 def test_operator_wins_over_the_host(host: RealHost) -> None:
     write(host, SEEN)
 
-    found = read_slice(host, KIND["v5e"], 8, Said(topology="4x4", chips_per_host=8))
+    found = read_slice(host, BY_NAME["v5e"], 8, Said(topology="4x4", chips_per_host=8))
 
     assert (found.name, found.bounds, found.hosts) == ("4x4", (2, 4, 1), 2)
 
@@ -111,7 +110,7 @@ def test_slice_that_is_not_known_is_not_guessed(
     write(host, text)
 
     with pytest.raises(Unknown, match=why):
-        read_slice(host, KIND["v5e"], found, Said())
+        read_slice(host, BY_NAME["v5e"], found, Said())
 
 
 def test_host_without_the_file_says_nothing(host: RealHost) -> None:
@@ -132,7 +131,7 @@ def test_host_without_the_file_says_nothing(host: RealHost) -> None:
 def test_dimensions_that_are_closed_to_a_ring(
     name: str, topology: tuple[int, int, int], closed: tuple[bool, bool, bool]
 ) -> None:
-    assert wraps(KIND[name], topology) == closed
+    assert wraps(BY_NAME[name], topology) == closed
 
 
 @pytest.mark.parametrize(
@@ -147,7 +146,7 @@ def test_dimensions_that_are_closed_to_a_ring(
 def test_large_slices_of_some_generations_spare_links(
     name: str, topology: tuple[int, int, int], spared: bool
 ) -> None:
-    assert spares_links(KIND[name], topology) == spared
+    assert spares_links(BY_NAME[name], topology) == spared
 
 
 @given(
