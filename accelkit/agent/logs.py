@@ -13,11 +13,13 @@ from accelkit.core.policy import LogFormat, Logging
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 
 
-def _fields(record: logging.LogRecord) -> dict[str, object]:
+def fields_of(record: logging.LogRecord) -> dict[str, object]:
+    """The event's keys."""
     return {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
 
 
-def _traceback(record: logging.LogRecord) -> str:
+def traceback_of(record: logging.LogRecord) -> str:
+    """Empty where there is none."""
     if not record.exc_info or record.exc_info[1] is None:
         return ""
     return "".join(traceback.format_exception(record.exc_info[1])).rstrip()
@@ -32,9 +34,9 @@ class JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "event": record.getMessage(),
-            **_fields(record),
+            **fields_of(record),
         }
-        if text := _traceback(record):
+        if text := traceback_of(record):
             line["traceback"] = text
         return json.dumps(line, default=str, ensure_ascii=False)
 
@@ -43,9 +45,9 @@ class TextLines(logging.Formatter):
     """Time, level and event, then ``key=value``; a traceback on lines of its own."""
 
     def format(self, record: logging.LogRecord) -> str:
-        keys = "".join(f" {key}={one_line(str(value))}" for key, value in _fields(record).items())
+        keys = "".join(f" {key}={one_line(str(value))}" for key, value in fields_of(record).items())
         line = f"{_time(record)} {record.levelname.lower():7} {one_line(record.getMessage())}{keys}"
-        return "\n".join(filter(None, (line, _traceback(record))))
+        return "\n".join(filter(None, (line, traceback_of(record))))
 
 
 class _Lines(logging.StreamHandler[TextIO]):

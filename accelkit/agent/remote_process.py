@@ -22,7 +22,8 @@ import attrs
 from accelkit.agent.remote_frames import Frame, read_frames, write_frame
 from accelkit.core.model import DeviceId
 
-COMMAND = (sys.executable, "-I", "-m", "accelkit.agent.worker")
+_OPTIMISED = ("-" + "O" * sys.flags.optimize,) if sys.flags.optimize else ()
+COMMAND = (sys.executable, *_OPTIMISED, "-I", "-m", "accelkit.agent.worker")
 START_S = 30.0
 """How long loading and making the vendor may take; deadlines of calls count from then."""
 KILL_S = 1.0

@@ -14,7 +14,6 @@ import signal
 import socket
 import sys
 import threading
-import traceback
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import NoReturn
@@ -22,6 +21,7 @@ from typing import NoReturn
 import attrs
 
 from accelkit.agent.calls import CALLS, LISTEN, Call, Here
+from accelkit.agent.logs import fields_of, traceback_of
 from accelkit.agent.remote_frames import PROTOCOL, Frame, error_frame, read_frames, write_frame
 from accelkit.core.allocation import Grant
 from accelkit.core.errors import AccelkitError, PluginError
@@ -34,7 +34,6 @@ TRACE_SIGNAL = signal.SIGUSR2
 """Asks for a trace of all threads, which even a library that never returns cannot prevent."""
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _BAD_FIRST_FRAME = 65  # EX_DATAERR of sysexits.h
-_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
 def main() -> NoReturn:
@@ -151,9 +150,9 @@ class _Told(logging.Handler):
         self._worker = worker
 
     def emit(self, record: logging.LogRecord) -> None:
-        fields = {k: str(v) for k, v in vars(record).items() if k not in _STANDARD}
-        if record.exc_info and record.exc_info[1] is not None:
-            fields["traceback"] = "".join(traceback.format_exception(record.exc_info[1])).rstrip()
+        fields = {key: str(value) for key, value in fields_of(record).items()}
+        if text := traceback_of(record):
+            fields["traceback"] = text
         line = {
             "level": record.levelno,
             "logger": record.name,

@@ -98,6 +98,17 @@ async def test_call_that_waited_for_its_turn_fails_when_the_lane_gets_stuck() ->
     await until(lambda: not one.stuck)
 
 
+async def test_call_that_ends_by_itself_soon_after_its_deadline_is_heard() -> None:
+    one = Lane("toy", RealClock(), margin_s=PATIENCE_S)
+
+    def late() -> str:
+        time.sleep(0.05)
+        return "told"
+
+    assert await one.call("discover", late, deadline_s=0.01) == "told"
+    assert not one.stuck
+
+
 async def test_late_answer_is_not_given_to_the_next_caller() -> None:
     go = threading.Event()
     one = lane()

@@ -23,6 +23,10 @@ from accelkit.core.errors import PluginError, SourceError, StartOver, WorkerDied
 from accelkit.core.host import Host
 from accelkit.core.model import Device, Placement, Unreadable
 from accelkit.core.policy import Offer, Sharing, Timeslice
+from accelkit.core.vendor import Signal
+from accelkit.testing.hosts import open_host
+from accelkit.testing.simulate import simulate
+from accelkit.vendors.nvidia.vendor import Nvidia, NvidiaOptions
 from tests.agent.acme import AcmeClaim, isolated, open_files
 from tests.agent.acme_host import acme_host, order
 from tests.agent.remotes import (
@@ -355,7 +359,41 @@ async def test_every_call_answers_as_in_a_thread(tmp_path: Path) -> None:
 
     async with asked(far) as source:
         apart = await everything(source)
-    here = await everything(Source(Cutting(), cut, 1.0, RealClock()))
+    source = Source(Cutting(), cut, 1.0, RealClock())
+    here = await everything(source)
+    source.close()
+
+    assert apart == here
+
+
+async def test_vendor_with_every_ability_says_the_same_in_a_process(tmp_path: Path) -> None:
+    simulate("nvidia", "h100", 2, str(tmp_path / "gpus"))
+    host = open_host(str(tmp_path / "gpus"))
+    far = Isolated(kind=Nvidia, options={"ignoreXids": [13]}, host=str(tmp_path / "gpus"))
+    near = Nvidia(NvidiaOptions(ignore_xids=(13,)))
+
+    async def everything(source: Source) -> list[object]:
+        report = await source.read()
+        devices = report.devices
+        xid = f"NVRM: Xid (PCI:{devices[0].locality.pci_address}): 79, GPU has fallen off the bus."
+        grant = Grant(owner="claim", granted=tuple(Granted(device=d) for d in devices))
+        return [
+            attrs.evolve(report, took_s=0.0),
+            await source.assess(devices, ()),
+            await source.look(calls.HOLDERS, devices),
+            await source.look(calls.INTERPRET, Signal(source="kernel", text=xid)),
+            await source.look(calls.DIAGNOSE),
+            {(s.device, s.metric) for s in await source.look(calls.SAMPLES, devices)},
+            await source.work(calls.NEEDED, (grant,), ()),
+            await source.work(calls.SET_EDITS, (grant,), ()),
+        ]
+
+    async with asked(far) as source:
+        source.lanes.scale = 10.0  # of 0.1 s for a signal
+        apart = await everything(source)
+    source = Source(near, host, 1.0, RealClock())
+    here = await everything(source)
+    source.close()
 
     assert apart == here
 
@@ -390,6 +428,10 @@ import sys
 from accelkit.agent import calls
 from accelkit.agent.remote import Remote
 from accelkit.core.clock import RealClock
+from accelkit.core.vendor import Signal
+from accelkit.testing.hosts import open_host
+from accelkit.testing.simulate import simulate
+from accelkit.vendors.nvidia.vendor import Nvidia, NvidiaOptions
 from tests.agent.acme import isolated
 from pathlib import Path
 asks = Remote(isolated(Path(sys.argv[1])), RealClock())
