@@ -15,6 +15,7 @@ import click
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "agent": ("agent_word", "Offer this node's accelerators to Kubernetes, until SIGTERM."),
+    "capture": ("capture", "Keep what vendors read of a host, to look at it elsewhere."),
     "completion": ("completion", "Print what makes a shell complete accelkit's words."),
     "config": ("config", "Check a policy file, show it with all defaults, or print its schema."),
     "conformance": ("conformance", "Check vendors and drivers against the rules."),

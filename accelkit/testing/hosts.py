@@ -1,4 +1,4 @@
-"""Open the door that a path leads to: a real host or a simulated machine."""
+"""Open the door that a path leads to: a real host, a simulated machine or a capture."""
 
 from pathlib import Path
 
@@ -8,10 +8,12 @@ from accelkit.core.real_host import RealHost
 
 MACHINE = "machine.json"
 """What makes a folder a simulated machine; a real host loads nothing else of those."""
+CAPTURE = "capture.json"
+"""The same of a capture."""
 
 
 def open_host(path: str) -> Host:
-    """The host at *path*: the machine that is there, else the root of a real host.
+    """The host at *path*: the machine or capture that is there, else the root of a real host.
 
     Raises:
         ConfigError: There is no such directory, or what it holds cannot be opened.
@@ -25,6 +27,8 @@ def open_host(path: str) -> Host:
         from accelkit.testing.machine_host import MachineHost  # noqa: PLC0415 - loaded for machines only
 
         return MachineHost(path)
-    if (folder / "capture.json").exists():
-        raise ConfigError([(path, "captures are not available in this version")])
+    if (folder / CAPTURE).exists():
+        from accelkit.testing.captures.replaying import CaptureHost  # noqa: PLC0415 - the same
+
+        return CaptureHost(path)
     return RealHost(path)

@@ -41,13 +41,6 @@ print(*(name for name in sys.modules if name.startswith("accelkit.testing")))
     assert done.stdout.split() == [b"accelkit.testing", b"accelkit.testing.hosts"]
 
 
-def test_captures_are_refused_in_words(tmp_path: Path) -> None:
-    (tmp_path / "capture.json").write_text("{}")
-
-    with pytest.raises(ConfigError, match="captures are not available in this version"):
-        open_host(str(tmp_path))
-
-
 @pytest.mark.parametrize("name", ["none", "file"])
 def test_what_is_no_directory_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("")

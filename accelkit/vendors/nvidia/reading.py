@@ -1,6 +1,7 @@
 """What NVML says about a GPU, checked. Not here: partitions, links, health, and the model."""
 
 import re
+from ctypes import c_uint
 
 import attrs
 
@@ -195,6 +196,7 @@ def _named(nvml: Nvml, handle: Handle) -> dict[str, bool | int | str | Version]:
     if (capability := nvml.maybe("nvmlDeviceGetCudaComputeCapability", handle)) is not None:
         major, minor = (number(part, "the compute capability", 99) for part in capability)
         found["cudaComputeCapability"] = Version(major, minor)
-    if (module := nvml.maybe("nvmlDeviceGetModuleId", handle)) is not None:
+    # By default the binding reads it into one variable for all calls, of all threads.
+    if (module := nvml.maybe("nvmlDeviceGetModuleId", handle, c_uint())) is not None:
         found["moduleId"] = number(module, "the module id", 1 << 16)
     return found

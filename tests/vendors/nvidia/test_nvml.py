@@ -145,3 +145,16 @@ def test_node_whose_gpus_are_all_elsewhere_is_no_error(bench: Make) -> None:
     made.do("bind gpu-0 vfio-pci")
 
     assert count_gpus(Nvml(made.host, ["/"])) == 0
+
+
+def test_nothing_is_read_into_a_variable_that_all_calls_of_the_binding_share(bench: Make) -> None:
+    """Of two threads that read module ids at once, both would get the later one."""
+    made = bench("h100", 4)
+    nvml = Nvml(made.host, ["/"])
+    binding = nvml._binding  # of this session's library
+    (shared,) = binding.nvmlDeviceGetModuleId.__defaults__
+    shared.value = 77
+
+    modules = [device.attributes["moduleId"] for device in made.devices()]
+
+    assert (modules, shared.value) == ([1, 2, 3, 4], 77)

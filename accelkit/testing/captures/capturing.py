@@ -1,0 +1,97 @@
+"""Makes a capture: asks vendors everything that may be asked. Not here: how it is kept."""
+
+import json
+import platform
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import attrs
+
+from accelkit.core.errors import ConfigError
+from accelkit.core.host import BOOT_ID, Host, ReadOnly
+from accelkit.core.model import VendorReport
+from accelkit.core.policy import Offer
+from accelkit.core.reading import device_edits, read_conditions, read_inventory
+from accelkit.core.vendor import SupportsDiagnosis, SupportsHolders, SupportsTelemetry, Vendor
+from accelkit.testing.captures.layout import FORMAT, NAME
+from accelkit.testing.captures.masking import mask_folder
+from accelkit.testing.captures.recording import Keeper, RecordingHost
+
+_TERMS = Offer(name="capture")
+
+
+@attrs.frozen
+class Captured:
+    """What came of it."""
+
+    devices: int
+    problems: tuple[str, ...]
+
+
+def capture(
+    host: Host, vendors: Sequence[Vendor], folder: Path, now: datetime, *, mask: bool
+) -> Captured:
+    """Keep in *folder* what *vendors* read of *host*, each call once.
+
+    Args:
+        host: Is not changed.
+        vendors: Those whose hardware is there.
+        folder: Is made; may be there if it is empty.
+        now: When.
+        mask: Replace serial numbers and UUIDs, everywhere by the same others.
+
+    Raises:
+        ConfigError: Something is in *folder*.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        text = f"{folder} is not empty"
+        raise ConfigError([("OUT", text)], remedy="name a directory that is not there yet")
+    keeper = Keeper(folder)
+    door = RecordingHost(host, keeper)
+    door.exists(BOOT_ID)
+    found = [_ask(vendor, door) for vendor in vendors]
+    told = {
+        "format": FORMAT,
+        "date": now.isoformat(),
+        "kernel": platform.release() if host.live else "simulated",
+        "vendors": sorted(vendor.name for vendor in vendors),
+        "masked": mask,
+        "nodes": dict(sorted(keeper.nodes.items())),
+        "libraries": dict(sorted(keeper.libraries.items())),
+    }
+    (folder / NAME).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    if mask:
+        devices = [device for report in found for device in report.devices]
+        mask_folder(folder, devices)
+    problems = (f"{p.vendor} {p.subject or ''}: {p.reason}" for r in found for p in r.problems)
+    return Captured(sum(len(report.devices) for report in found), tuple(problems))
+
+
+def _ask(vendor: Vendor, host: Host) -> VendorReport:
+    """What *vendor* found; what it cannot tell is kept as such."""
+    door = ReadOnly(host)
+    report = read_inventory(vendor, door)
+    read_conditions(vendor, door, report.devices, ())
+    for device in report.devices:
+        if device.usable:
+            _try(lambda device=device: device_edits(vendor, door, device, _TERMS))  # type: ignore[misc]  # of each device
+    if isinstance(vendor, SupportsHolders):
+        _try(lambda: _all(vendor.holders(door, report.devices)))
+    if isinstance(vendor, SupportsTelemetry):
+        _try(lambda: _all(vendor.samples(door, report.devices)))
+    if isinstance(vendor, SupportsDiagnosis):
+        _try(lambda: _all(vendor.diagnose(door)))
+    return report
+
+
+def _all(answer: Iterable[object]) -> tuple[object, ...]:
+    return tuple(answer)
+
+
+def _try(call: Callable[[], object]) -> None:
+    try:
+        call()
+    except Exception:  # noqa: BLE001 - what it read until then is what matters
+        return

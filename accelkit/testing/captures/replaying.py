@@ -1,0 +1,199 @@
+"""A host as somebody found it: files, programs and libraries from a capture."""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from accelkit.core.errors import AccessDenied, ConfigError, LibraryMissing, NotThere, SourceError
+from accelkit.core.host import READ_LIMIT, Finished, Stat
+from accelkit.core.real_host import RealHost
+from accelkit.core.tables import FunctionTable
+from accelkit.testing.captures.arguments import BYTES, Kept, kept, write_back
+from accelkit.testing.captures.layout import (
+    COMMANDS,
+    DEAD,
+    DENIED,
+    FAILED,
+    FILES,
+    FORMAT,
+    MARKS,
+    NAME,
+    NOT_SUPPORTED,
+    UNKNOWN,
+    UNREAD,
+    tape_of,
+)
+
+
+class CaptureHost:
+    """The host that a capture is; see Host for what each method promises.
+
+    What was not captured is not there; what was looked at and not read cannot be read.
+    """
+
+    def __init__(self, directory: str) -> None:
+        """Open the capture in *directory*.
+
+        Raises:
+            ConfigError: There is none, or it is malformed.
+        """
+        self._folder = Path(directory)
+        self._told = _read(self._folder)
+        self._files = RealHost(str(self._folder / FILES))
+        self._prefix = ""
+        self._tables: dict[str, ReplayedTable] = {}
+        self._lines = _lines(self._folder / COMMANDS)
+        self._lock = threading.Lock()
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> str:
+        return self.read_bytes(path, limit).decode(errors="replace").removesuffix("\n")
+
+    def read_bytes(self, path: str, limit: int = READ_LIMIT) -> bytes:
+        try:
+            return self._files.read_bytes(path, limit)
+        except NotThere:
+            if self._files.exists(path + DENIED):
+                raise AccessDenied(f"{path}: it might not be read", operation="read") from None
+            if self._files.exists(path + FAILED):
+                raise SourceError(self._files.read(path + FAILED), operation="read") from None
+            if self._files.exists(path + UNREAD):
+                raise SourceError(f"{path}: the capture has its name only") from None
+            raise
+
+    def exists(self, path: str) -> bool:
+        return self.stat(path) is not None
+
+    def names(self, path: str) -> tuple[str, ...]:
+        return tuple(sorted({_unmarked(name) for name in self._files.names(path)}))
+
+    def resolve(self, path: str) -> str:
+        for mark in ("", *MARKS):
+            if self._files.exists(path + mark):
+                return self._files.resolve(path + mark).removesuffix(mark)
+        return self._files.resolve(path)
+
+    def stat(self, path: str) -> Stat | None:
+        for mark in ("", *MARKS):
+            if (found := self._files.stat(path + mark)) is not None:
+                whole = self._prefix + self._files.resolve(path + mark).removesuffix(mark)
+                node = self._told["nodes"].get(whole)
+                return found if node is None else Stat(**node)
+        return None
+
+    def write(self, path: str, text: str) -> None:  # noqa: ARG002 - nothing can be written
+        raise AccessDenied(f"{path}: a capture cannot be changed", operation="write")
+
+    def run(self, argv: Sequence[str], timeout_s: float) -> Finished:  # noqa: ARG002 - it is known
+        words = [self._prefix + argv[0], *argv[1:]] if argv else []
+        with self._lock:
+            told = [line for line in self._lines if line["argv"] == words]
+            if len(told) > 1:
+                self._lines.remove(told[0])
+        if not told:
+            raise NotThere(f"{' '.join(argv)}: the capture has no such command")
+        if "error" in told[0]:
+            raise SourceError(told[0]["error"], operation="run")
+        return Finished(code=told[0]["code"], out=told[0]["out"], err=told[0]["err"])
+
+    def ioctl(self, path: str, request: int, payload: bytes) -> bytes:
+        raise SourceError(f"{path}: request {request:#x} ({len(payload)} B) is not in the capture")
+
+    def library(self, soname: str) -> FunctionTable:
+        whole = f"{self._prefix}/{soname}"
+        wrong = self._told["libraries"].get(whole, f"{soname} is not in the capture")
+        if wrong is not None:
+            raise LibraryMissing(wrong, operation="library")
+        with self._lock:
+            if whole not in self._tables:
+                tape = _lines(self._folder / tape_of(whole.strip("/")))
+                self._tables[whole] = ReplayedTable(soname, tape)
+            return self._tables[whole]
+
+    def module(self, name: str) -> FunctionTable:
+        raise LibraryMissing(f"{name}: captures have no Python modules", operation="module")
+
+    def under(self, root: str) -> "CaptureHost":
+        below = object.__new__(CaptureHost)
+        below.__dict__.update(self.__dict__)
+        below._files = self._files.under(root)
+        below._prefix = self._prefix + self._files.resolve(root)
+        return below
+
+    def outside(self, path: str) -> str:
+        return path
+
+    @property
+    def live(self) -> bool:
+        return False
+
+
+class ReplayedTable:
+    """A library that answers as it once did: the same call in order, and at last the last answer.
+
+    A call that was not captured has no answer.
+    """
+
+    def __init__(self, soname: str, tape: Sequence[Mapping[str, Any]]) -> None:  # type: ignore[explicit-any]  # JSON
+        self._soname = soname
+        self._answers: dict[str, dict[str, list[Mapping[str, Any]]]] = {}  # type: ignore[explicit-any]  # the same
+        self._lock = threading.Lock()
+        for line in tape:
+            calls = self._answers.setdefault(line["symbol"], {})
+            if "missing" not in line:
+                calls.setdefault(json.dumps(line["before"]), []).append(line)
+
+    def __getattr__(self, name: str) -> Any:  # type: ignore[explicit-any]  # of any signature
+        calls = self._answers.get(name)
+        if not calls:
+            raise AttributeError(f"{self._soname}: undefined symbol: {name}")
+
+        def call(*args: object) -> object:
+            with self._lock:
+                told = calls.get(json.dumps([kept(arg) for arg in args]))
+                if told is None:
+                    return NOT_SUPPORTED.get(self._soname, UNKNOWN)
+                line = told.pop(0) if told[1:] else told[0]
+            for arg, after in zip(args, line["after"], strict=True):
+                write_back(arg, after)
+            return _bare(line["code"])
+
+        return call
+
+
+def _bare(code: Kept) -> object:
+    return bytes.fromhex(code[BYTES]) if isinstance(code, dict) else code
+
+
+def _read(folder: Path) -> Mapping[str, Any]:  # type: ignore[explicit-any]  # JSON
+    path = folder / NAME
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        found = told["format"]
+        known = isinstance(told["nodes"], dict) and isinstance(told["libraries"], dict)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError([(str(path), f"it cannot be read: {error!r}")]) from error
+    if found != FORMAT or not known:
+        text = f"its format is {found!r}, and {FORMAT!r} is read"
+        raise ConfigError([(str(path), text)], remedy="capture again with this version")
+    return told  # type: ignore[no-any-return]  # JSON
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:  # type: ignore[explicit-any]  # JSON
+    if not path.exists():
+        return []
+    return list(_parsed(path))
+
+
+def _parsed(path: Path) -> Iterator[dict[str, Any]]:  # type: ignore[explicit-any]  # JSON
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            yield json.loads(line)
+        except ValueError as error:
+            raise ConfigError([(f"{path}:{number}", f"it is no JSON: {error}")]) from error
+
+
+def _unmarked(name: str) -> str:
+    marks = (*MARKS, DEAD)
+    return next((name.removesuffix(mark) for mark in marks if name.endswith(mark)), name)
