@@ -153,7 +153,8 @@ class Remote:
             "vendor": f"{kind.__module__}:{kind.__qualname__}",
             "options": to_tree(self._isolated.options),
             "host": self._isolated.host,
-            "path": sys.path,
+            # Not the empty one, which is wherever a process happens to be.
+            "path": [folder for folder in sys.path if folder],
             "level": logging.getLevelName(log.getEffectiveLevel()),
         }
 
