@@ -103,6 +103,9 @@ class ClaimsAgent(AgentDriver):
         assert words is not None
         set_state(self.machine, words[undo].split())
 
+    def records(self) -> Path:
+        return self.home / "run"
+
     def classes(self) -> tuple[Json, ...]:
         """What ``accelkit render extended`` prints for the policy that is served."""
         words = [sys.executable, "-c", _PROGRAM, "render", "extended", "-o", "json"]

@@ -186,6 +186,9 @@ class CommandDriver:
     def loosen(self) -> None:
         raise Unanswered("no release can be made to fail")
 
+    def records(self) -> Path:
+        raise Unanswered("nobody says where claims are written down")
+
     def classes(self) -> tuple[Json, ...]:
         return ()
 

@@ -91,6 +91,7 @@ class Feature(StrEnum):
     NODES = "nodes"
     EXTENDED = "extended"
     SWITCH = "switch"
+    RECORDS = "records"
 
 
 WHY_NOT: dict[Feature, str] = {
@@ -125,6 +126,7 @@ WHY_NOT: dict[Feature, str] = {
     Feature.NODES: "the name of its node cannot be chosen from here",
     Feature.EXTENDED: "nothing offers its devices under a resource name from here",
     Feature.SWITCH: "it does not serve a device plugin as well",
+    Feature.RECORDS: "nobody says where it writes down what claims have",
 }
 """Why a check without the feature is not applicable."""
 

@@ -68,6 +68,18 @@ class Offered:
         }
 
 
+def side_by_side(devices: Iterable[Offered]) -> list[Offered]:
+    """The first of *devices* of each set of counters: cores, say, are had with their chip."""
+    kept: list[Offered] = []
+    taken: set[str] = set()
+    for device in devices:
+        sets = {name for name, _ in device.counters}
+        if taken.isdisjoint(sets):
+            kept.append(device)
+            taken |= sets
+    return kept
+
+
 class Staged(Scope):
     """A driver of claims, and all that it meets; nothing runs before *up*.
 
@@ -138,14 +150,17 @@ class Staged(Scope):
         return self.enter(stage)
 
     def enter(self, stage: Stage) -> list[Offered]:
-        """Work with *stage* from now on; devices that can be had, at least one."""
+        """Work with *stage* from now on; devices that can be had side by side, at least one.
+
+        Of a driver whose devices can be cut, all that can be had.
+        """
         self.work_with(stage)
         if stage.setup.through != "dra":
             return []
         found = [d for d in self.devices() if d.free]
         if not found:
             raise Unanswered("every device that is published has a taint")
-        return found
+        return found if stage.setup.cut else side_by_side(found)
 
     def work_with(self, stage: Stage) -> None:
         """Work with *stage* from now on, whether anything is published or not."""
@@ -162,10 +177,11 @@ class Staged(Scope):
         """What can be done to the driver."""
         return self.subject.features(Level.L2)
 
-    def restart(self, **wishes: object) -> None:
+    def restart(self, *, meanwhile: Callable[[], object] | None = None, **wishes: object) -> None:
         """Let the driver end and start again, and wait until its devices can be had.
 
         Args:
+            meanwhile: Called when it has ended (STOP).
             wishes: Fields of its `Setup` that are others from now on, for this check alone.
 
         Raises:
@@ -177,7 +193,12 @@ class Staged(Scope):
             setup = attrs.evolve(stage.setup, **wishes)  # type: ignore[arg-type]  # its fields
             self.driver.furnish(stage.site, setup)
         before = len(self.sim.seen(DriverRegistered, driver=stage.name))
-        self.driver.restart()
+        if meanwhile is None:
+            self.driver.restart()
+        else:
+            self.driver.stop()
+            meanwhile()
+            self.driver.start(stage.root)
         if not self.happens(
             lambda: len(self.sim.seen(DriverRegistered, driver=stage.name)) > before, FIRST_S
         ):

@@ -154,6 +154,7 @@ class PluginSubject:
             Feature.MANY,
             Feature.NODES,
             Feature.EXTENDED,
+            Feature.RECORDS,
         }
         also = {
             Feature.CONFIG: self.blocks is not None,
@@ -277,6 +278,13 @@ class ClaimsDriver(Driver, Protocol):
 
     def loosen(self) -> None:
         """Undo *stick* (STICK)."""
+        ...
+
+    def records(self) -> Path:
+        """Where it writes down what claims have, in a file of JSON for each, named after its uid.
+
+        Each says of which ``format`` it is, as in ``1.0``: major version, minor version (RECORDS).
+        """
         ...
 
     def classes(self) -> tuple[Json, ...]:

@@ -14,6 +14,7 @@ from accelkit.core.allocation import ClaimRef
 from accelkit.core.errors import BackendError
 from accelkit.core.kube import CLAIMS, EVENTS, Json, KubePort
 from tests.conformance.toy_hardware import Entry, Hardware, Piece, Record
+from tests.conformance.toy_records import Notes
 
 DRIVER = "toy.conformance.test"
 KIND = f"{DRIVER}/claim"
@@ -34,6 +35,7 @@ class Answers:
     setup: Setup
     node: str
     kube: KubePort
+    notes: Notes
 
     def __init__(self) -> None:
         self.running: dict[str, int] = {}
@@ -67,6 +69,8 @@ class Answers:
         if known is not None:
             self.write(known)
             return known
+        if ref.uid in self.record.unread:
+            raise Refusal(f"what is written down of claim {ref.name} cannot be read")
         self.unwanted.discard(ref.uid)
         claim = await self.read(ref)
         self.check(claim, ref)
@@ -85,6 +89,7 @@ class Answers:
             if entry.level:
                 self.hardware.levels[piece.device] = entry.level
         self.record.claims[ref.uid] = entry
+        self.notes.write(entry)
         return entry
 
     async def read(self, ref: ClaimRef) -> Json:
@@ -222,7 +227,8 @@ class Answers:
         """Make again what is missing of CDI files, and remove what belongs to no claim."""
         for entry in self.record.claims.values():
             self.write(entry)
-        known = {self.file_of(entry) for entry in self.record.claims.values()}
+        every = (*self.record.claims.values(), *self.record.unread.values())
+        known = {self.file_of(entry) for entry in every}
         for path in self.cdi.glob(f"{DRIVER}-claim_*.json"):
             uid = path.stem.partition("_")[2]
             if path not in known and not self.running.get(uid):
@@ -244,16 +250,20 @@ class Answers:
         self.unwanted.add(ref.uid)
         while self.running.get(ref.uid):  # noqa: ASYNC110 - nobody tells it
             await asyncio.sleep(LOOK_S)
-        entry = self.record.claims.get(ref.uid)
+        entry = self.record.claims.get(ref.uid) or self.record.unread.get(ref.uid)
         if entry is None:
             return ""
+        if ref.uid in self.record.unread and self.notes.tree(ref.uid) is not None:
+            return "a later version has prepared it"
         if self.hardware.stuck and entry.level:
             await self.tell(ref, "its level cannot be undone")
             return "its level cannot be undone"
         self.file_of(entry).unlink(missing_ok=True)
         for piece in entry.pieces:
             self.hardware.levels.pop(piece.device, None)
-        del self.record.claims[ref.uid]
+        self.record.claims.pop(ref.uid, None)
+        self.record.unread.pop(ref.uid, None)
+        self.notes.remove(ref.uid)
         return ""
 
     async def tell(self, ref: ClaimRef, note: str) -> None:

@@ -21,6 +21,7 @@ from accelkit.core.policy import Kube, KubeClient
 from tests.conformance.toy_answers import DRIVER, Refusal
 from tests.conformance.toy_hardware import Hardware, Record
 from tests.conformance.toy_plug import Plug, held_by_pods
+from tests.conformance.toy_records import Notes
 from tests.conformance.toy_slices import Slices
 
 VERSIONS = (
@@ -54,9 +55,11 @@ class ToyClaims(Slices):
             Feature.NODES,
             Feature.EXTENDED,
             Feature.SWITCH,
+            Feature.RECORDS,
         }
     )
     versions: ClassVar[tuple[str, ...]] = VERSIONS
+    notes_kind: ClassVar[type[Notes]] = Notes
     again_s: ClassVar[float] = AGAIN_S
     """Between two lists of health."""
 
@@ -99,6 +102,8 @@ class ToyClaims(Slices):
         assert found is not None
         self.kube: KubePort = found
         Slices.__init__(self)
+        self.notes = self.notes_kind(self.records(), self.record)
+        self.notes.read()
         self.ending = False
         self._task = asyncio.create_task(self.serve())
 
@@ -152,6 +157,9 @@ class ToyClaims(Slices):
 
     def blocks(self) -> Blocks:
         return Blocks(first={"level": "low"}, second={"level": "high"}, file="")
+
+    def records(self) -> Path:
+        return self.home / "records"
 
     def set_to(self) -> str:
         return str(self.hardware.levels)

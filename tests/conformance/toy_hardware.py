@@ -71,13 +71,15 @@ class Record:
 
     claims: dict[str, Entry] = attrs.Factory(dict)
     """By uid."""
+    unread: dict[str, Entry] = attrs.Factory(dict)
+    """Those of which a file says what cannot be read: their devices stay held."""
     plugged: bool = False
     """Pods may have devices by the device plugin."""
 
     def holder(self, device: str) -> Entry | None:
         """Who has a device, or something that overlaps it, for himself."""
         root = device.partition("-half")[0]
-        for entry in self.claims.values():
+        for entry in (*self.claims.values(), *self.unread.values()):
             for piece in entry.pieces:
                 whole = piece.device in {device, root} or device == root
                 same = whole and piece.device.partition("-half")[0] == root
