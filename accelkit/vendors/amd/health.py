@@ -6,6 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from accelkit import (
+    AccessDenied,
     Condition,
     Device,
     Evidence,
@@ -245,11 +246,15 @@ def _is_open(event: Evidence, cured: datetime | None) -> bool:
 
 
 def _is_silent(function: PciFunction) -> bool:
-    """Whether the driver refuses to read the hardware, as it does while it resets it."""
+    """Whether the driver refuses to read the hardware, as it does while it resets it.
+
+    Source: Linux, drivers/gpu/drm/amd/pm/amdgpu_pm.c: EPERM, in newer kernels EBUSY; a GPU without
+    such a sensor has other errors.
+    """
     try:
         function.read("gpu_busy_percent")
-    except NotThere:
-        return False  # on this GPU nothing tells
-    except SourceError:
+    except AccessDenied:
         return True
+    except SourceError as error:
+        return "resource busy" in str(error)
     return False

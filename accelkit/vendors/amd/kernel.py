@@ -42,7 +42,7 @@ _TEXTS = (
     (re.compile(r"device lost from bus"), BUS_LOST),
     # Without a number it says that there are none.
     (re.compile(r"\b[1-9]\d* (?:new )?uncorrectable hardware errors detected"), HARDWARE_ERROR),
-    (re.compile(r"Saved bad pages \d+ reaches threshold"), PAGES_EXHAUSTED),
+    (re.compile(r"Saved bad pages\W*\d+\W* reaches threshold"), PAGES_EXHAUSTED),
     (re.compile(r"GPU over temperature range"), TOO_HOT),
     (re.compile(r"ring \S+ timeout(?!, but soft recovered)"), RING_TIMEOUT),
     (re.compile(r"\[\w*hub\d*\].* page fault"), PAGE_FAULT),

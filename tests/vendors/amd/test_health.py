@@ -1,8 +1,7 @@
 import pytest
 
-from accelkit import Event, Scope, Severity, SourceError
-from accelkit.testing.faults import Fault
-from accelkit.testing.simulate import set_faults
+from accelkit import AccessDenied, Event, Host, Scope, Severity, SourceError
+from accelkit.core.host import READ_LIMIT, Door
 from accelkit.vendors.amd import kernel
 from accelkit.vendors.amd.health import CONDITIONS
 from accelkit.vendors.amd.products import PRODUCTS
@@ -182,18 +181,36 @@ def test_event_of_another_gpu_is_not_its_own(bench: Make) -> None:
     assert made.codes(second, heard(kernel.WEDGED)) == {}
 
 
-def fail(made: Bench, path: str) -> None:
-    set_faults(made.directory, [Fault(read=path, times=100, do="error EPERM")])
+class Resetting(Door):
+    """The driver does not read its sensors now."""
+
+    def __init__(self, host: Host, error: SourceError) -> None:
+        super().__init__(host)
+        self.error = error
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> str:
+        if path.endswith("/gpu_busy_percent"):
+            raise self.error
+        return super().read(path, limit)
 
 
-def test_reset_goes_on_while_the_driver_does_not_read_the_hardware(bench: Make) -> None:
+@pytest.mark.parametrize(
+    "error,codes",
+    [
+        (AccessDenied("this process may not read it"), {"resetting": FATAL}),
+        (SourceError("cannot read it: Device or resource busy"), {"resetting": FATAL}),
+        (SourceError("cannot read it: Operation not supported"), {}),
+    ],
+)
+def test_reset_goes_on_while_the_driver_does_not_read_the_hardware(
+    bench: Make, error: SourceError, codes: dict[str, Severity]
+) -> None:
     made = bench("mi210", 1)
     (device,) = made.devices()
-    fail(made, "*/gpu_busy_percent")
-    during = made.codes(device, heard(kernel.RESET_BEGUN))
-    set_faults(made.directory, [])
+    during = Bench(made.directory, Resetting(made.host, error), made.vendor)
 
-    assert during == {"resetting": FATAL}
+    assert during.codes(device, heard(kernel.RESET_BEGUN)) == codes
+    assert during.codes(device) == {}
     assert made.codes(device, heard(kernel.RESET_BEGUN)) == {}
 
 

@@ -34,6 +34,7 @@ def heard(signal: Signal) -> list[tuple[str | None, str]]:
         ("amdgpu: 0 uncorrectable hardware errors detected in umc block", None),
         ("amdgpu: 7 correctable hardware errors detected in umc block", None),
         ("amdgpu: Saved bad pages 256 reaches threshold value 256", kernel.PAGES_EXHAUSTED),
+        ("amdgpu: Saved bad pages(26) reaches threshold value(25).", kernel.PAGES_EXHAUSTED),
         ("amdgpu: ERROR: GPU over temperature range(SW CTF) detected!", kernel.TOO_HOT),
         ("amdgpu: ring gfx_0.0.0 timeout, signaled seq=1, emitted seq=3", kernel.RING_TIMEOUT),
         ("amdgpu: ring gfx_0.0.0 timeout, but soft recovered", None),
