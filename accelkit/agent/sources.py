@@ -103,7 +103,7 @@ class Source:
         self._software: FrozenMap[str, str] = FrozenMap()
 
     def _asked_of(self, vendor: Vendor | Isolated, host: Host, clock: Clock) -> Asked:
-        if isinstance(vendor, Vendor):
+        if not isinstance(vendor, Isolated):
             return Here(vendor, host)
         from accelkit.agent.remote import Remote  # noqa: PLC0415 - most nodes need none
 
