@@ -7,7 +7,6 @@ from accelkit import (
     ContainerEdits,
     Device,
     DeviceId,
-    DeviceNode,
     Edits,
     FrozenMap,
     Grant,
@@ -38,34 +37,33 @@ def make_edits(host: Host, grant: Grant, by_path: ByPath) -> Edits:
     """
     each: dict[DeviceId, ContainerEdits] = {}
     for granted in grant.granted:
-        device = granted.device
-        function = PciFunction(address=str(device.handle or ""), host=host)
-        card = cards.card_of(function) if device.handle else None
-        nodes = [*_nodes(card, device)]
-        if granted.admin and card is not None:
-            nodes += cards.mei_nodes(card)
-        before = each.get(device.id, ContainerEdits())
-        each[device.id] = ContainerEdits(
-            env=FrozenMap({PRELIM_ENV: "1"} if card is not None and cards.is_prelim(card) else {}),
-            nodes=(*nodes, *before.nodes),
+        card = _card(host, granted.device)
+        mei = cards.mei_nodes(card) if granted.admin else ()
+        before = each.get(granted.device.id, ContainerEdits())
+        each[granted.device.id] = ContainerEdits(
+            env=FrozenMap({PRELIM_ENV: "1"} if cards.is_prelim(card) else {}),
+            nodes=(*card.nodes, *mei, *before.nodes),
             mounts=tuple(_links(host, by_path)),
         )
     return Edits(each=FrozenMap(each))
 
 
-def _nodes(card: cards.Card | None, device: Device) -> Iterator[DeviceNode]:
+def _card(host: Host, device: Device) -> cards.Card:
+    card = None
+    if device.handle is not None:
+        card = cards.card_of(PciFunction(address=device.handle, host=host))
     if card is None or not card.served:
         raise MissingParts(
             f"{device.id}: no driver shows device files for it now",
-            remedy="see accelkit doctor; a virtual function goes with the mode of its GPU",
+            remedy="see accelkit devices for the reason; a virtual function goes with its GPU's mode",
         )
     for node in card.nodes:
-        if not card.function.host.exists(node.path):
+        if not host.exists(node.path):
             raise MissingParts(
                 f"{device.id}: {node.path} is not there",
                 remedy="the kernel lists it: see whether /dev of the host is the one that is seen",
             )
-        yield node
+    return card
 
 
 def _links(host: Host, by_path: ByPath) -> Iterator[Mount]:

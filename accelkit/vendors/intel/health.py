@@ -116,7 +116,7 @@ def _of_evidence(heard: Mapping[str, Evidence]) -> Iterator[Condition]:
         yield _condition("wedged", Severity.FATAL, Scope.TREE, text)
     elif wedged is None and events.WEDGED_LOG in heard:
         # Kernels before 6.15 tell it in their log only, and nothing tells that it is over.
-        text = f"{CONDITIONS['wedged']} When it is back: accelkit health clear."
+        text = f"{CONDITIONS['wedged']} Nothing tells that it is back: a boot ends this."
         yield _condition("wedged", Severity.FATAL, Scope.TREE, text)
     for code in (events.RECOVERED, events.HANG):
         if code in heard:
