@@ -55,7 +55,7 @@ def _card(host: Host, device: Device) -> cards.Card:
     if card is None or not card.served:
         raise MissingParts(
             f"{device.id}: no driver shows device files for it now",
-            remedy="see accelkit devices for the reason; a virtual function goes with its GPU's mode",
+            remedy="see accelkit devices; a virtual function goes with its GPU's mode",
         )
     for node in card.nodes:
         if not host.exists(node.path):
