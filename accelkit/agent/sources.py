@@ -35,7 +35,7 @@ from accelkit.core.model import (
 from accelkit.core.policy import Offer
 from accelkit.core.reading import HealthReading
 from accelkit.core.values import FrozenMap
-from accelkit.core.vendor import Signals, SupportsHolders, Vendor
+from accelkit.core.vendor import Signal, Signals, SupportsHolders, Vendor
 
 T = TypeVar("T")
 
@@ -274,6 +274,28 @@ class Source:
         """Whether its signals name files; where options decide, it cannot be known here."""
         signals = self.kind.signals
         return bool(signals.files) if isinstance(signals, Signals) else True
+
+    async def signals(self) -> Signals | None:
+        """What it wants to hear of the kernel; None: not known. Never raises."""
+        told: object = self.kind.signals
+        if isinstance(told, Signals):
+            return told
+        ask = partial(self._asked.ask, calls.SIGNALS, (), FILES_S)
+        try:
+            return await self._files.call("signals", ask, deadline_s=FILES_S)
+        except Exception as error:  # noqa: BLE001 - signals may be a property of the plugin
+            self._note(("signals", ""), error)
+            return None
+
+    async def interpret(self, signal: Signal) -> tuple[Event, ...]:
+        """What *signal* means to it; never raises."""
+        try:
+            events = await self._read(calls.INTERPRET, signal)
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+            self._note(("interpret", ""), error)
+            return ()
+        self.problems.pop(("interpret", ""), None)
+        return events
 
     async def watched_files(self) -> Seen | None:
         """Files that its signals name, as they are now; None: not known. Never raises."""

@@ -1,0 +1,121 @@
+"""Hears the kernel: uevents, and the lines of its log. Not here: what they mean to a vendor."""
+
+import asyncio
+import errno
+import logging
+import os
+import re
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+
+from accelkit.agent.problems import AGENT, Problems
+from accelkit.core.values import FrozenMap
+from accelkit.core.vendor import Signal
+
+log = logging.getLogger(__name__)
+
+UEVENT, LOG = "uevent", "kernel"
+UNHEARD = "kernel-unheard"
+KMSG = "/dev/kmsg"
+_KOBJECT_UEVENT = 15
+_FROM_KERNEL = 1
+"""include/uapi/linux/netlink.h; the group of the kernel itself, udev sends to the other one."""
+_ROOM = 1 << 16
+_MOST_WAITING = 1 << 16
+"""Signals that nobody has looked at yet; more are dropped, as the kernel does."""
+_AT_ONCE = 256
+"""Of them are read before anybody else has a turn."""
+_RECORD = re.compile(rb"[0-9]+,[0-9]+,[0-9]+,[^;\n]*;([^\n]*)")
+"""Documentation/ABI/testing/dev-kmsg."""
+
+
+def uevent(message: bytes) -> Signal | None:
+    """What the kernel sent; None: it is none of its own.
+
+    Source:
+        Linux, lib/kobject_uevent.c: ``ACTION@DEVPATH`` and pairs, each with a NUL at its end.
+    """
+    head, *pairs = message.decode(errors="replace").split("\0")
+    action, at, path = head.partition("@")
+    fields = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+    if not at or fields.get("ACTION") != action:
+        return None
+    return Signal(source=UEVENT, subject=path, fields=FrozenMap(fields))
+
+
+def log_line(record: bytes) -> Signal | None:
+    """The text of a record of the log; None: it is none."""
+    found = _RECORD.match(record)
+    return Signal(source=LOG, text=found[1].decode(errors="replace")) if found else None
+
+
+class Ear:
+    """Hears from the beginning of the log on, and uevents from now on.
+
+    What may not be heard is a problem, and nothing else: files are looked at all the same.
+
+    Args:
+        problems: Has it while something is not heard.
+        kmsg: The log.
+    """
+
+    def __init__(self, problems: Problems, kmsg: str = KMSG) -> None:
+        self._problems = problems
+        self._kmsg = kmsg
+        self._waiting: asyncio.Queue[Signal] = asyncio.Queue(_MOST_WAITING)
+
+    async def listen(self, take: Callable[[Signal], Awaitable[None]]) -> None:
+        """Let every signal be taken, one after the other, as long as the task lives."""
+        with ExitStack() as stack:
+            self._open("the kernel's log", stack, self._open_log)
+            self._open("uevents", stack, self._open_uevents)
+            while True:
+                await take(await self._waiting.get())
+
+    def _open(self, what: str, stack: ExitStack, way: Callable[[ExitStack], None]) -> None:
+        try:
+            way(stack)
+        except OSError as error:
+            reason = f"{what} cannot be heard: {error.strerror or error}"
+            remedy = "give the agent CAP_SYSLOG and the host's /dev/kmsg and network, or poll on"
+            self._problems.note(AGENT, UNHEARD, what, reason, remedy)
+
+    def _open_log(self, stack: ExitStack) -> None:
+        number = os.open(self._kmsg, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        stack.callback(os.close, number)
+        self._read_with(stack, number, lambda: self._read_log(number))
+
+    def _open_uevents(self, stack: ExitStack) -> None:
+        kind = socket.SOCK_RAW | socket.SOCK_NONBLOCK
+        plug = socket.socket(socket.AF_NETLINK, kind, _KOBJECT_UEVENT)
+        stack.callback(plug.close)
+        plug.bind((0, _FROM_KERNEL))
+        self._read_with(stack, plug.fileno(), lambda: self._put(uevent(plug.recv(_ROOM))))
+
+    def _read_with(self, stack: ExitStack, number: int, read: Callable[[], None]) -> None:
+        """Read one thing after the other while there is one."""
+
+        def ready() -> None:
+            for _ in range(_AT_ONCE):
+                try:
+                    read()
+                except BlockingIOError:
+                    return
+                except OSError as error:
+                    # Records that were overwritten, or more than there was room for: read on.
+                    if error.errno not in {errno.EPIPE, errno.ENOBUFS, errno.EINVAL}:
+                        log.warning("kernel heard no more", extra={"error": str(error)})
+                        loop.remove_reader(number)
+                        return
+
+        loop = asyncio.get_running_loop()
+        loop.add_reader(number, ready)
+        stack.callback(loop.remove_reader, number)
+
+    def _read_log(self, number: int) -> None:
+        self._put(log_line(os.read(number, _ROOM)))
+
+    def _put(self, signal: Signal | None) -> None:
+        if signal is not None and not self._waiting.full():
+            self._waiting.put_nowait(signal)
