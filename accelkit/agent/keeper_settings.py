@@ -33,7 +33,7 @@ async def apply_settings(work: Work) -> None:
 
 async def _needed(work: Work) -> Wanted:
     wanted: dict[Key, Setting] = {}
-    for grant in work.grants():
+    for grant in work.sets:
         if grant.granted[0].admin:
             continue
         vendor = vendor_of(grant)

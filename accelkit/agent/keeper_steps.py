@@ -11,7 +11,6 @@ from accelkit.agent.keeper_work import Work
 from accelkit.core.allocation import Edits, Grant
 from accelkit.core.claims import EntryState, LedgerEntry
 from accelkit.core.grants import answers, described, edits_by_key, split_by_request, vendor_of
-from accelkit.core.values import Enforcement
 
 
 async def take_steps(work: Work) -> LedgerEntry:
@@ -26,7 +25,7 @@ async def take_steps(work: Work) -> LedgerEntry:
         ("settings", apply_settings, True),
         ("cdi", _describe, True),
     )
-    if any(term.sharing.enforce is Enforcement.LIBRARY for term in work.terms):
+    if work.needs_scratch:
         work.means.ledger.make_scratch(work.uid)
     clock = work.means.clock
     for name, step, needed in steps:
@@ -48,9 +47,9 @@ async def take_steps(work: Work) -> LedgerEntry:
 
 async def _describe(work: Work) -> None:
     """Ask the vendor what containers need, and write the file that runtimes read."""
-    made = await _edits(work, work.grants())
+    made = await _edits(work, work.sets)
     if apart := split_by_request(work.terms, made):
-        made = await _edits(work, work.grants(apart))
+        made = await _edits(work, work.split(apart))
     edits = edits_by_key(made)
     entry = work.entry
     document = described(entry.driver, work.uid, edits)

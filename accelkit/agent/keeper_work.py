@@ -11,6 +11,7 @@ from accelkit.core.claims import CdiRecord, LedgerEntry
 from accelkit.core.errors import DeviceUnavailable
 from accelkit.core.grants import Term, grants_of, main_request
 from accelkit.core.model import Device, DeviceId
+from accelkit.core.values import Enforcement
 
 T = TypeVar("T")
 
@@ -34,6 +35,8 @@ class Work:
     """What the kubelet will be told."""
     trace: list[tuple[str, float]] = attrs.Factory(list)
     """Steps that were taken, and the milliseconds of each."""
+    _sets: tuple[Grant, ...] | None = attrs.field(default=None, init=False)
+    """Those of *terms*, once they were asked for."""
 
     @property
     def uid(self) -> str:
@@ -56,6 +59,19 @@ class Work:
             attrs.evolve(term, device=devices.get(term.device.id, term.device))
             for term in self.terms
         )
+        self._sets = None
+
+    @property
+    def needs_scratch(self) -> bool:
+        """Whether a library enforces limits, and keeps its files somewhere."""
+        return any(term.sharing.enforce is Enforcement.LIBRARY for term in self.terms)
+
+    @property
+    def sets(self) -> tuple[Grant, ...]:
+        """The sets of this claim, as few as can be."""
+        if self._sets is None:
+            self._sets = self.split()
+        return self._sets
 
     async def patiently(self, call: Callable[[], Awaitable[T]]) -> T:
         return await self.means.patiently(self.patience, call)
@@ -77,7 +93,7 @@ class Work:
             )
         return found
 
-    def grants(self, apart: frozenset[str] = frozenset()) -> tuple[Grant, ...]:
+    def split(self, apart: frozenset[str] = frozenset()) -> tuple[Grant, ...]:
         """The sets of this claim; those of vendors in *apart* by request."""
 
         def request(term: Term) -> str:
@@ -88,6 +104,6 @@ class Work:
             self.terms,
             owner=f"claim/{self.uid}",
             pods=self.allocation.pods,
-            scratch=str(self.means.ledger.scratch(self.uid)),
+            scratch=str(self.means.ledger.scratch(self.uid)) if self.needs_scratch else None,
             apart=request,
         )
