@@ -14,7 +14,7 @@ from accelkit.agent.calls import MARGIN_S, Asked, Call, Here, Isolated
 from accelkit.agent.lanes import DEADLINES_S, LISTEN_S, Lane, Lanes, Observe
 from accelkit.agent.made import MadeEdits, Offered, bare
 from accelkit.agent.signals import Bell, Seen, seen
-from accelkit.core.allocation import ContainerEdits, Edits, Grant, Sample
+from accelkit.core.allocation import ContainerEdits, Edits, Finding, Grant, Sample
 from accelkit.core.clock import Clock
 from accelkit.core.errors import (
     AccelkitError,
@@ -35,7 +35,7 @@ from accelkit.core.model import (
 from accelkit.core.policy import Offer
 from accelkit.core.reading import HealthReading
 from accelkit.core.values import FrozenMap
-from accelkit.core.vendor import Signal, Signals, SupportsHolders, Vendor
+from accelkit.core.vendor import Signal, Signals, SupportsDiagnosis, SupportsHolders, Vendor
 
 T = TypeVar("T")
 
@@ -257,6 +257,18 @@ class Source:
             self._note(("holders", ""), error)
         else:
             self.problems.pop(("holders", ""), None)
+
+    async def diagnose(self) -> tuple[Finding, ...]:
+        """What it finds wrong with the host; never raises."""
+        if not issubclass(self.kind, SupportsDiagnosis):
+            return ()
+        try:
+            found = await self._read(calls.DIAGNOSE)
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+            self._note(("diagnose", ""), error)
+            return ()
+        self.problems.pop(("diagnose", ""), None)
+        return found
 
     async def measure(self, devices: Iterable[Device]) -> tuple[Sample, ...] | None:
         """What is measured of its *devices* now; None: it could not be. Never raises."""

@@ -20,6 +20,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "config": ("config", "Check a policy file, show it with all defaults, or print its schema."),
     "conformance": ("conformance", "Check vendors and drivers against the rules."),
     "devices": ("devices", "List the accelerators of a host, how they are, and who has them."),
+    "doctor": ("doctor", "Say what keeps devices from being served, and what to do."),
     "explain": ("explain", "Say why a claim or a pod has its devices, or none."),
     "holders": ("holders", "List who holds devices of a node, or wait until nobody does."),
     "metrics": ("metrics", "List the metrics that the agent writes."),

@@ -1,0 +1,81 @@
+"""What keeps a node's devices from being served, as far as it can be seen from the node.
+
+Not here: what vendors find themselves, and any output.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from accelkit.core.allocation import Finding
+from accelkit.core.model import Problem
+from accelkit.core.policy import Policy
+
+NO_DEVICES = "no device is offered"
+NO_CLAIMS = "claims are not prepared"
+_REGISTRY = "plugins_registry"
+_PLUGINS = "device-plugins"
+
+
+def findings_of(problems: tuple[Problem, ...]) -> Iterator[Finding]:
+    """Problems of plugins and policy, as findings: what they say is seen, not suspected."""
+    for problem in problems:
+        where = "/".join(filter(None, (problem.vendor, problem.subject))) or "the node"
+        yield Finding(
+            symptom=f"{where} has the problem {problem.code}",
+            suspect=problem.vendor or "the policy",
+            proof=problem.reason,
+            remedy=problem.remedy,
+            sure=True,
+        )
+
+
+def look_around(policy: Policy) -> Iterator[Finding]:
+    """What is wrong with the folders that the agent shares with the kubelet and the runtime."""
+    kubelet = Path(policy.paths.kubelet)
+    if not kubelet.is_dir():
+        yield Finding(
+            symptom=NO_DEVICES,
+            suspect="the kubelet",
+            proof=f"{kubelet} is no directory",
+            remedy="run this on a node, or mount the kubelet's directory there",
+            sure=True,
+        )
+    else:
+        yield from _of_kubelet(policy, kubelet)
+    yield from _of_folder(Path(policy.paths.cdi), NO_CLAIMS, "CDI files of claims")
+    yield from _of_folder(Path(policy.paths.run), NO_CLAIMS, "the record of claims")
+
+
+def _of_kubelet(policy: Policy, kubelet: Path) -> Iterator[Finding]:
+    for name in (_REGISTRY, _PLUGINS):
+        if not (kubelet / name).is_dir():
+            yield Finding(
+                symptom=NO_DEVICES,
+                suspect="the kubelet",
+                proof=f"{kubelet / name} is no directory",
+                remedy="start the kubelet once; it makes the directory",
+                sure=True,
+            )
+    socket = Path(policy.paths.pod_resources_socket)
+    if not socket.is_socket():
+        yield Finding(
+            symptom="nobody knows who holds devices, so that none changes hands",
+            suspect="the kubelet",
+            proof=f"{socket} is no socket",
+            remedy="start the kubelet, and mount its pod-resources directory there",
+            sure=True,
+        )
+
+
+def _of_folder(folder: Path, symptom: str, what: str) -> Iterator[Finding]:
+    """Whether *folder*, or the nearest one above it that is there, can be written into."""
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        yield Finding(
+            symptom=symptom,
+            suspect="rights",
+            proof=f"{nearest} cannot be written into by this user",
+            remedy=f"let the agent write {what} to {folder}",
+            sure=os.geteuid() == 0,
+        )
