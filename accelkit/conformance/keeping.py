@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import UTC, datetime
@@ -301,12 +302,18 @@ def other(before: Seen, after: Seen) -> tuple[str, ...]:
 
 def _files(directory: Path, mark: str) -> dict[str, object]:
     found: dict[str, object] = {}
-    for path in directory.rglob("*"):
-        name = f"{mark}{path.relative_to(directory)}"
-        if path.is_symlink():
-            found[name] = str(path.readlink())
-        elif path.is_file() and path.name not in _OWN and path.suffix != ".lock":
-            found[name] = path.read_bytes()
+    below = [""]
+    while below:
+        folder = below.pop()
+        with os.scandir(directory / folder) as entries:
+            for entry in entries:
+                name = f"{folder}{entry.name}"
+                if entry.is_symlink():
+                    found[mark + name] = os.readlink(entry.path)  # noqa: PTH115 - of thousands
+                elif entry.is_dir():
+                    below.append(f"{name}/")
+                elif entry.is_file() and entry.name not in _OWN and not name.endswith(".lock"):
+                    found[mark + name] = Path(entry.path).read_bytes()
     return found
 
 

@@ -1,31 +1,86 @@
 """The plugins that come with accelkit pass every check that applies to them."""
 
-import pytest
+from collections.abc import Iterable, Iterator
 
+import pytest
+from _pytest.mark import ParameterSet
+
+from accelkit.conformance.bench import PluginBench
+from accelkit.conformance.checks import CHECKS
+from accelkit.conformance.checks.partitioning import cuttable
 from accelkit.conformance.intree import IN_TREE, subject_of
-from accelkit.conformance.model import Badge
+from accelkit.conformance.kinds import kinds
+from accelkit.conformance.model import Arena, Badge
 from accelkit.conformance.render import as_text
 from accelkit.conformance.runner import Options, Select, run
+from accelkit.core.vendor import SupportsPartitioning
 
-IN_PROCESS = Select(only=("L1",))
-WITH_CLAIMS = ("dra", "extended", "AG24")
-OVER_SOCKETS = Select(only=("L2",), never=WITH_CLAIMS)
+WITH_CLAIMS = tuple(check.id for check in CHECKS if check.arena is Arena.CLAIMS)
+OF_CODE = ("B08", "C", "D10", "I03", "L06")
+"""What takes longest, and says of one product what it says of all: threads, processes, leaks, many
+devices, rubbish."""
 
 
-@pytest.mark.timeout(90)
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow) if n == "simset" else n for n in IN_TREE]
-)
+def products(name: str) -> tuple[str, ...]:
+    """All that there is of a plugin's own machine."""
+    subject = subject_of(name)
+    assert subject.simulated is not None
+    return subject.simulated.products[: 1 if subject.machine else None]
+
+
+def others() -> Iterator[tuple[str, str]]:
+    """Every product but the first of each plugin."""
+    return ((name, product) for name in IN_TREE for product in products(name)[1:])
+
+
+def slow_but_sim(names: Iterable[str]) -> Iterator[ParameterSet]:
+    """Without the others the suite itself is tried, too, where there is little time."""
+    for name in names:
+        yield pytest.param(name, marks=() if name == "sim" else pytest.mark.slow)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", [*slow_but_sim(IN_TREE)])
 def test_plugin_passes_in_process(name: str) -> None:
-    report = run(subject_of(name), select=IN_PROCESS)
+    first = subject_of(name, product=products(name)[0])
+
+    report = run(first, select=Select(only=("L1",)))
 
     assert report.failed == (), as_text([report])
     assert report.badges[Badge.CORE]
 
 
-@pytest.mark.timeout(180)
-def test_simulated_plugin_passes_over_sockets() -> None:
-    report = run(subject_of("sim"), select=OVER_SOCKETS, options=Options(jobs=2))
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name, product", [*others()])
+def test_plugin_passes_with_each_product(name: str, product: str) -> None:
+    report = run(subject_of(name, product=product), select=Select(only=("L1",), never=OF_CODE))
+
+    assert report.failed == (), as_text([report])
+    assert report.badges[Badge.CORE]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", IN_TREE)
+def test_what_a_plugin_says_that_it_can_do_some_product_can(name: str) -> None:
+    """What no product can do, no check of a product looks at."""
+    subject = subject_of(name)
+    bench = PluginBench(subject, 0, 1.0)
+    try:
+        assert list(kinds(bench))
+        if issubclass(subject.vendor, SupportsPartitioning):
+            assert next(cuttable(bench))
+    finally:
+        bench.close()
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", [*slow_but_sim(IN_TREE)])
+def test_plugin_passes_over_sockets(name: str) -> None:
+    report = run(
+        subject_of(name), select=Select(only=("L2",), never=WITH_CLAIMS), options=Options(jobs=2)
+    )
 
     assert report.failed == (), as_text([report])
     assert report.badges[Badge.DEVICE_PLUGIN]
@@ -34,8 +89,9 @@ def test_simulated_plugin_passes_over_sockets() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_simulated_plugin_passes_with_claims() -> None:
-    report = run(subject_of("sim"), select=Select(only=WITH_CLAIMS), options=Options(jobs=4))
+@pytest.mark.parametrize("name", IN_TREE)
+def test_plugin_passes_with_claims(name: str) -> None:
+    report = run(subject_of(name), select=Select(only=WITH_CLAIMS), options=Options(jobs=2))
 
     assert report.failed == (), as_text([report])
     assert report.badges[Badge.DRA]
