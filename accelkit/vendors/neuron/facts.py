@@ -106,7 +106,7 @@ BLOCKS = (1, ROW, 2 * ROW, TORUS)
 """Sizes of sets of Trainium chips that can run together: aligned blocks. Source: Neuron
 documentation, distributed training on Trn1; device groups 1, 4, 8 and 16 of the DRA driver."""
 FEW = (1, 2, 4, 8, TORUS)
-"""The same on hosts with another number of Trainium chips, which are switched. Not verified."""
+"""The same on hosts with another number of Trainium chips. Not verified: no document says it."""
 LONGEST = 16
 """Chips of the longest run that is listed on a longer ring; no instance has more than 12 on one."""
 

@@ -46,13 +46,16 @@ def groups(devices: Iterable[Device]) -> Iterator[Group]:
     several = tuple(devices)
     wholes = _by_index(several)
     cores = _cores(several)
+    family = _family(wholes)
+    # What is not documented is preferred, and nothing else is refused.
+    rule = GroupRule.LAW if family is None or _is_full(wholes, family) else GroupRule.HINT
     seen: set[frozenset[DeviceId]] = set()
-    for name, members in _runs(wholes):
+    for name, members in _runs(wholes, family):
         ids = [wholes[index].id for index in members]
         if frozenset(ids) in seen:
             continue
         seen.add(frozenset(ids))
-        yield Group(kind="chips", name=name, members=tuple(ids), rule=GroupRule.LAW)
+        yield Group(kind="chips", name=name, members=tuple(ids), rule=rule)
         parts = [core for one in ids for core in cores.get(one, ())]
         if len(ids) > 1 and all(one in cores for one in ids):
             yield Group(kind="cores", name=name, members=tuple(parts), rule=GroupRule.LAW)
@@ -79,18 +82,33 @@ def _cores(devices: Iterable[Device]) -> Mapping[DeviceId, Sequence[DeviceId]]:
     return {parent: [core for _, core in sorted(some)] for parent, some in found.items()}
 
 
-def _runs(wholes: Mapping[int, Device]) -> Iterator[tuple[str, list[int]]]:
-    """Names and numbers of the chips of each set; none of chips of a sort that is not known."""
+def _family(wholes: Mapping[int, Device]) -> facts.Family | None:
+    """The sort that all chips are of; None: it is not known, or there are several."""
     products = {device.product for device in wholes.values()}
-    family = facts.FAMILIES.get(next(iter(products)) or "") if len(products) == 1 else None
+    return facts.FAMILIES.get(next(iter(products)) or "") if len(products) == 1 else None
+
+
+def _is_full(wholes: Mapping[int, Device], family: facts.Family) -> bool:
+    """Whether it is a host of which the maker says which sets there are."""
+    return not family.torus or _shape(wholes) == "torus" or (max(wholes) + 1) % facts.TORUS == 0
+
+
+def _shape(wholes: Mapping[int, Device]) -> object:
+    shapes = {device.attributes.get("topology") for device in wholes.values()}
+    return next(iter(shapes)) if len(shapes) == 1 else None
+
+
+def _runs(
+    wholes: Mapping[int, Device], family: facts.Family | None
+) -> Iterator[tuple[str, list[int]]]:
+    """Names and numbers of the chips of each set; none of chips of a sort that is not known."""
     if family is None:
         return
-    shapes = {device.attributes.get("topology") for device in wholes.values()}
-    full = shapes == {"torus"} or (max(wholes) + 1) % facts.TORUS == 0
+    full = _is_full(wholes, family)
     if family.torus:
         yield from _blocks(wholes, facts.BLOCKS if full else facts.FEW)
     else:
-        yield from _windows(wholes, ring=shapes == {"ring"})
+        yield from _windows(wholes, ring=_shape(wholes) == "ring")
     if not (family.torus and full) and [*wholes] == [*range(len(wholes))]:
         yield f"{len(wholes)}-0", [*wholes]
 

@@ -27,6 +27,11 @@ def pairs(made: Bench) -> dict[tuple[int, int], int]:
     return {(a, b): count for (a, b), count in ends}
 
 
+def rules(made: Bench) -> dict[str, set[GroupRule]]:
+    found = made.groups()
+    return {kind: {g.rule for g in found if g.kind == kind} for kind in ("chips", "cores")}
+
+
 @pytest.mark.parametrize(
     "index, beside", [(0, (12, 3, 4, 1)), (15, (11, 14, 3, 12)), (5, (1, 4, 9, 6))]
 )
@@ -80,15 +85,23 @@ def test_ring_whose_links_are_not_known_has_no_runs_over_its_ends(bench: Make) -
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
-def test_few_chips_run_in_blocks_or_all_together(bench: Make, count: int) -> None:
-    found = chip_sets(bench("trn3", count))
+def test_few_chips_are_preferred_in_blocks_and_others_are_not_refused(
+    bench: Make, count: int
+) -> None:
+    """The maker says nothing of such hosts."""
+    made = bench("trn3", count)
+    found = chip_sets(made)
 
     assert [*range(count)] in found
     assert all(len(some) in {1, 2, 4} for some in found)
+    assert rules(made) == {"chips": {GroupRule.HINT}, "cores": {GroupRule.LAW}}
 
 
-def test_every_group_is_a_law(bench: Make) -> None:
-    assert {group.rule for group in bench("trn2", 4).groups()} == {GroupRule.LAW}
+@pytest.mark.parametrize("product, count", [("trn1", 16), ("inf2", 1), ("inf2", 6)])
+def test_sets_that_the_maker_documents_are_laws(bench: Make, product: str, count: int) -> None:
+    made = bench(product, count)
+
+    assert rules(made) == {"chips": {GroupRule.LAW}, "cores": {GroupRule.LAW}}
 
 
 def test_chips_of_an_unknown_sort_have_no_laws(bench: Make) -> None:
