@@ -211,10 +211,11 @@ class WorkerProcess:
     def _hear(self) -> None:
         """Return when the process closed its end, or wrote what it may not."""
         try:
-            with self._connection.makefile("rb") as stream:
+            # An end with calls that it had not read yet is an error of the connection.
+            with contextlib.suppress(OSError), self._connection.makefile("rb") as stream:
                 for frame in read_frames(stream):
                     self._take(frame)
-        except (ValueError, TypeError, KeyError, OSError) as error:
+        except (ValueError, TypeError, KeyError) as error:
             self.kill("garbage", f"was killed, for it wrote what is no answer: {error}")
         else:
             with self._state:

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+import termios
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -105,6 +106,33 @@ async def test_library_that_crashes_is_told_as_the_signal_that_ended_its_process
     assert caught.value.retryable
     assert again.answered
     assert source.restarts["crash"] == 1
+
+
+async def test_process_that_ended_before_it_read_a_call_is_told_as_one_that_ended(
+    root: Path,
+) -> None:
+    """Seen: it was taken for one that writes rubbish."""
+    async with asked(isolated(root)) as source:
+        await source.read()
+        pid = pid_of(source)
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        work = asyncio.create_task(source.work(calls.EDITS, (grant(),), ()))
+        await until(lambda: unread(source))
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(WorkerDied, match="its process ended by SIGKILL"):
+            await work
+        await read_again(source)
+
+    assert (source.restarts["crash"], source.restarts["garbage"]) == (1, 0)
+
+
+def unread(source: Source) -> int:
+    """Bytes that its process has not read yet."""
+    assert isinstance(source._asked, Remote)
+    assert source._asked._worker is not None
+    answer = fcntl.ioctl(source._asked._worker._connection, termios.TIOCOUTQ, bytes(4))
+    return int.from_bytes(answer, sys.byteorder)
 
 
 async def test_calls_of_a_process_overlap_and_end_with_it(root: Path) -> None:
@@ -425,6 +453,7 @@ async def test_process_ends_when_its_vendor_is_closed_whatever_hangs_there(root:
 
 AGENT = """
 import sys
+import termios
 from accelkit.agent import calls
 from accelkit.agent.remote import Remote
 from accelkit.core.clock import RealClock
