@@ -16,7 +16,7 @@ from accelkit.agent.duties import Around, Duties
 from accelkit.agent.endpoints import Answers
 from accelkit.agent.holders import Holders, HoldingsReader
 from accelkit.agent.interpreting import Interpreting
-from accelkit.agent.kernel import Ear
+from accelkit.agent.kernel import Ear, FileEar
 from accelkit.agent.knowledge import Knowledge
 from accelkit.agent.leader import Lease, prepare_run_directory
 from accelkit.agent.listening import Listening
@@ -285,8 +285,9 @@ class Agent:
         yield self._listening.serve_port()
         for source in self._knowledge.sources.values():
             yield from loops.all_of(self._knowledge, source, self._measuring, self._clock)
-        if self._parts.host.live:
-            yield Ear(self._problems).listen(Interpreting(self._knowledge).take)
+        host = self._parts.host
+        ear = Ear(self._problems) if host.live else FileEar(host, self._clock)
+        yield ear.listen(Interpreting(self._knowledge).take)
         if self._parts.holdings is not None:
             yield loops.read_holdings(self._knowledge, self._shared.holdings, self._clock)
         yield from self._duties.loops(self.problems)

@@ -10,6 +10,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 
 from accelkit.agent.problems import AGENT, Problems
+from accelkit.core.clock import Clock
+from accelkit.core.errors import SourceError
+from accelkit.core.host import KMSG, UEVENTS, Host
 from accelkit.core.values import FrozenMap
 from accelkit.core.vendor import Signal
 
@@ -17,7 +20,8 @@ log = logging.getLogger(__name__)
 
 UEVENT, LOG = "uevent", "kernel"
 UNHEARD = "kernel-unheard"
-KMSG = "/dev/kmsg"
+LOOK_S = 1.0
+"""Between two looks at the files of a simulated machine."""
 _KOBJECT_UEVENT = 15
 _FROM_KERNEL = 1
 """include/uapi/linux/netlink.h; the group of the kernel itself, udev sends to the other one."""
@@ -48,6 +52,37 @@ def log_line(record: bytes) -> Signal | None:
     """The text of a record of the log; None: it is none."""
     found = _RECORD.match(record)
     return Signal(source=LOG, text=found[1].decode(errors="replace")) if found else None
+
+
+class FileEar:
+    """Hears a simulated machine, whose kernel writes into files.
+
+    Args:
+        host: The machine.
+    """
+
+    def __init__(self, host: Host, clock: Clock) -> None:
+        self._host = host
+        self._clock = clock
+
+    async def listen(self, take: Callable[[Signal], Awaitable[None]]) -> None:
+        """Let every signal be taken, as long as the task lives."""
+        taken: dict[str, list[bytes]] = {KMSG: [], UEVENTS: []}
+        while True:
+            for path, meaning in ((KMSG, log_line), (UEVENTS, uevent)):
+                before, records = taken[path], self._records(path)
+                taken[path] = records
+                begun_anew = records[: len(before)] != before  # it was booted
+                for record in records if begun_anew else records[len(before) :]:
+                    if (signal := meaning(record)) is not None:
+                        await take(signal)
+            await self._clock.sleep(LOOK_S)
+
+    def _records(self, path: str) -> list[bytes]:
+        try:
+            return self._host.read_bytes(path).splitlines()
+        except SourceError:
+            return []
 
 
 class Ear:

@@ -11,6 +11,10 @@ from accelkit.core.tables import FunctionTable
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 """Where a host tells which boot this is (Documentation/admin-guide/sysctl/kernel.rst)."""
+KMSG = "/dev/kmsg"
+"""The kernel's log (Documentation/ABI/testing/dev-kmsg)."""
+UEVENTS = "/dev/uevents"
+"""Where a simulated machine writes what a kernel sends to sockets, a message a line."""
 READ_LIMIT = 1 << 20
 """Bytes; longer files are cut there."""
 

@@ -18,7 +18,7 @@ NAME = MACHINE
 FORMAT = "machine/1"
 MOST_UNITS = 256
 T = TypeVar("T")
-_KEYS = {"format", "boot", "parts", "nodes", "state", "faults", "deviceNodes"}
+_KEYS = {"format", "boot", "parts", "nodes", "state", "faults", "kernel", "uevents", "deviceNodes"}
 
 
 @attrs.frozen(kw_only=True)
@@ -41,6 +41,10 @@ class Record:
     """Device nodes by path."""
     state: State = attrs.field(factory=dict)
     faults: tuple[Fault, ...] = ()
+    kernel: tuple[str, ...] = ()
+    """Lines of the kernel's log, of this boot."""
+    uevents: tuple[str, ...] = ()
+    """What it has sent, each as ``ACTION@DEVPATH`` and ``KEY=VALUE`` with blanks between."""
     device_nodes: bool = False
     """Nodes are real ones, with the numbers of /dev/null."""
 
@@ -85,6 +89,9 @@ def dump(record: Record) -> str:
         "state": record.state,
         "faults": [fault_json(fault) for fault in record.faults],
     }
+    for key, lines in (("kernel", record.kernel), ("uevents", record.uevents)):
+        if lines:
+            item[key] = list(lines)
     if record.device_nodes:
         item["deviceNodes"] = True
     return json.dumps(item, indent=1) + "\n"
@@ -118,8 +125,14 @@ def _record(found: object) -> Record:
         ),
         state=_state(item.get("state", {})),
         faults=parse_faults(item.get("faults", []), "$.faults"),
+        kernel=_texts(item.get("kernel", []), "$.kernel"),
+        uevents=_texts(item.get("uevents", []), "$.uevents"),
         device_nodes=_of(bool, item.get("deviceNodes", False), "$.deviceNodes"),
     )
+
+
+def _texts(found: object, where: str) -> tuple[str, ...]:
+    return tuple(_of(str, one, f"{where}[{n}]") for n, one in enumerate(_of(list, found, where)))
 
 
 def _boot(found: object) -> str:

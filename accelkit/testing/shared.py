@@ -15,7 +15,7 @@ import attrs
 
 from accelkit.core.errors import ConfigError, PluginContractError, PluginError
 from accelkit.core.hooks import GROUP
-from accelkit.core.host import BOOT_ID
+from accelkit.core.host import BOOT_ID, KMSG, UEVENTS
 from accelkit.core.registry import load_plugins
 from accelkit.core.values import FrozenMap
 from accelkit.core.vendor import Vendor
@@ -116,6 +116,12 @@ def _entries(record: Record) -> Iterator[Entry]:
         return
     yield from common_tree()
     yield File(path=BOOT_ID, content=record.boot + "\n", mode=0o444)
+    if record.kernel:
+        lines = (f"6,{n},{n},-;{text}\n" for n, text in enumerate(record.kernel))
+        yield File(path=KMSG, content="".join(lines))
+    if record.uevents:
+        sent = (f"{message.replace(' ', chr(0))}\0\n" for message in record.uevents)
+        yield File(path=UEVENTS, content="".join(sent))
     for machine in machines(record.parts):
         yield from machine.tree(own_state(machine, record.state))
 

@@ -15,8 +15,14 @@ from accelkit.testing.machines import Machine, Part, State
 from accelkit.testing.record import MOST_UNITS, NAME, Record
 from accelkit.testing.shared import Shared, machine_class, machines, own_state, with_own
 
-ENGINE_VERBS: Mapping[str, str] = {"reboot": "reboot"}
+ENGINE_VERBS: Mapping[str, str] = {
+    "reboot": "reboot",
+    "kernel": "kernel TEXT...",
+    "uevent": "uevent ACTION DEVPATH KEY=VALUE...",
+}
 """Verbs of every machine, each with its usage."""
+MOST_LINES = 1000
+"""Of the kernel's log, and uevents; older ones are forgotten."""
 
 
 def simulate(
@@ -147,13 +153,28 @@ def _after(record: Record, words: tuple[str, ...]) -> Record:
         state: State = {}
         for machine in machines(record.parts):
             state = with_own(machine, state, machine.booted(own_state(machine, record.state)))
-        return attrs.evolve(record, boot=str(uuid4()), state=state)
+        return attrs.evolve(record, boot=str(uuid4()), state=state, kernel=(), uevents=())
+    if words[:1] in {("kernel",), ("uevent",)}:
+        return _said(record, words[0], words[1:])
     machine, args = _responsible(machines(record.parts), words)
     usage = machine.verbs[words[0]].split()
     if len(args) >= len(usage) and not usage[-1].endswith("..."):
         raise machine.misused(words[0], f"takes no {args[len(usage) - 1]} behind that")
     own = machine.verb(own_state(machine, record.state), words[0], args)
     return attrs.evolve(record, state=with_own(machine, record.state, own))
+
+
+def _said(record: Record, verb: str, words: tuple[str, ...]) -> Record:
+    """The record after the kernel has said *words*."""
+    fields = words[2:]
+    if not words or (verb == "uevent" and (len(words) < 2 or any("=" not in f for f in fields))):
+        raise ConfigError([(verb, "misses words")], remedy=f"write: {ENGINE_VERBS[verb]}")
+    if verb == "kernel":
+        return attrs.evolve(record, kernel=(*record.kernel, " ".join(words))[-MOST_LINES:])
+    action, path = words[:2]
+    known = (f"ACTION={action}", f"DEVPATH={path}", f"SEQNUM={len(record.uevents) + 1}")
+    message = " ".join((f"{action}@{path}", *known, *fields))
+    return attrs.evolve(record, uevents=(*record.uevents, message)[-MOST_LINES:])
 
 
 def _responsible(

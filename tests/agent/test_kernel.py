@@ -12,7 +12,7 @@ import pytest
 from accelkit.agent.admission import Pending
 from accelkit.agent.holders import Holders
 from accelkit.agent.interpreting import Interpreting
-from accelkit.agent.kernel import Ear, log_line, uevent
+from accelkit.agent.kernel import Ear, FileEar, log_line, uevent
 from accelkit.agent.knowledge import Knowledge
 from accelkit.agent.problems import Problems
 from accelkit.agent.sources import Source
@@ -23,6 +23,9 @@ from accelkit.core.policy import Policy
 from accelkit.core.real_host import RealHost
 from accelkit.core.values import FrozenMap
 from accelkit.core.vendor import Signal, Signals, SupportsSignals, Vendor
+from accelkit.testing.machine_host import MachineHost
+from accelkit.testing.simulate import set_state, simulate
+from accelkit.vendors.nvidia.vendor import Nvidia, NvidiaOptions
 
 CLOCK = RealClock()
 NULL = "/sys/class/mem/null/uevent"
@@ -212,3 +215,53 @@ async def test_vendor_that_breaks_at_a_signal_has_a_problem_and_hears_the_next(
     assert noted == ["plugin-bug"]
     assert [e.code for e in knowledge.evidence] == ["hot"]
     assert knowledge.problems == ()
+
+
+async def test_what_the_kernel_of_a_simulated_machine_says_is_heard_too(tmp_path: Path) -> None:
+    directory = str(tmp_path / "machine")
+    simulate("nvidia", "h100", 1, directory)
+    heard = Heard()
+    task = asyncio.create_task(FileEar(MachineHost(directory), CLOCK).listen(heard.take))
+    try:
+        set_state(directory, ["kernel", "NVRM: Xid (PCI:0000:03:00): 79,", "fallen off the bus"])
+        line = await heard.until("kernel", "fallen off the bus")
+        set_state(directory, ["uevent", "change", "/devices/x", "SUBSYSTEM=drm"])
+        event = await heard.until("uevent", "/devices/x")
+        before = len(heard.signals)
+        set_state(directory, ["reboot"])
+        set_state(directory, ["kernel", "after the boot"])
+        await heard.until("kernel", "after the boot")
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    assert line.text == "NVRM: Xid (PCI:0000:03:00): 79, fallen off the bus"
+    assert event.fields == {
+        "ACTION": "change",
+        "DEVPATH": "/devices/x",
+        "SEQNUM": "1",
+        "SUBSYSTEM": "drm",
+    }
+    assert (before, len(heard.signals)) == (2, 3)
+
+
+async def test_xid_in_the_log_of_a_machine_is_a_condition_of_its_gpu(tmp_path: Path) -> None:
+    directory = str(tmp_path / "machine")
+    simulate("nvidia", "h100", 1, directory)
+    set_state(directory, ["kernel", "NVRM: Xid (PCI:0000:03:00): 79, pid=1, fallen off the bus"])
+    host = MachineHost(directory)
+    source = Source(Nvidia(NvidiaOptions()), host, 1.0, CLOCK)
+    knowledge = Knowledge(
+        "n1", "boot", Policy(), [source], Pending(CLOCK), CLOCK, Holders(None, problems())
+    )
+    await knowledge.learn(source)
+    (record,) = host.read("/dev/kmsg").splitlines()
+    signal = log_line(record.encode())
+    assert signal is not None
+
+    await Interpreting(knowledge).take(signal)
+    await knowledge.examine(source)
+
+    (device,) = knowledge.store.view.snapshot.devices
+    assert [c.code for c in device.conditions] == ["xid-79"]
+    source.close()

@@ -147,7 +147,11 @@ def test_a_verb_changes_the_state_and_the_tree(here: str) -> None:
 @pytest.mark.parametrize(
     "words,text,remedy",
     [
-        ([], "verb: nothing here knows it", "write one of: bad; clash; lose UNIT; reboot; unload"),
+        (
+            [],
+            "verb: nothing here knows it",
+            "write one of: bad; clash; kernel TEXT...; lose UNIT; reboot; uevent ACTION",
+        ),
         (["dance"], "dance: nothing here knows it", "write one of: bad; clash"),
         (["lose"], "lose: names no unit; the units are toy-0, toy-1", "write: lose UNIT"),
         (["lose", "toy-7"], "lose: there is no toy-7; the units are", "write: lose UNIT"),
