@@ -13,6 +13,8 @@ from accelkit.vendors.amd.products import PRODUCTS, Product
 
 _FIRST_MINOR = 128
 """Of render nodes (Linux, drivers/gpu/drm/drm_drv.c)."""
+_MOST_XCPS = 64
+"""Linux, drivers/gpu/drm/amd/amdxcp/amdgpu_xcp_drv.c, MAX_XCP_PLATFORM_DEVICE."""
 _PRIME, _STEP = 65521, 7919
 """Ids of KFD look like chance, and no two are equal."""
 
@@ -91,9 +93,16 @@ class Board:
         return self.order(state).index(index) * self.product.complexes + partition
 
     def has_minor(self, state: State, index: int, partition: int) -> bool:
-        """Whether the kernel had a device number left for it."""
+        """Whether the kernel had a device number left for it, and a platform device."""
         most = state.get(self.part.vendor, {}).get("minors")
+        if partition and self.xcp(state, index, partition) >= _MOST_XCPS:
+            return False
         return most is None or self.nth(state, index, partition) < number(most)
+
+    def xcp(self, state: State, index: int, partition: int) -> int:
+        """The number of the platform device of a partition that is not the first."""
+        each = self.product.complexes - 1
+        return self.order(state).index(index) * each + partition - 1
 
     def cut(self, state: State, index: int) -> Cut | None:
         """What a GPU is cut to; None: it cannot be."""

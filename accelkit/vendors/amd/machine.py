@@ -84,12 +84,11 @@ class AmdMachine(Machine):
         if board.cut(state, 0) is None or board.guest:
             return
         sign = "." if self.part.options.get("xcp", "") == "dotted" else "_"
-        each = board.product.complexes - 1
         for index in range(self.part.count):
             for partition in range(1, board.product.complexes):
                 if board.has_minor(state, index, partition):
                     minor = board.minor(state, index, partition)
-                    xcp = board.order(state).index(index) * each + partition - 1
+                    xcp = board.xcp(state, index, partition)
                     folder = f"/sys/devices/platform/amdgpu_xcp{sign}{xcp}"
                     card = simulated.card_of(minor)
                     yield File(path=f"{folder}/drm/card{card}/dev", content=f"226:{card}\n")

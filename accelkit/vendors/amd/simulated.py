@@ -104,7 +104,8 @@ def _links(
     index, _ = at
     node = places[at]
     lines = [(_PCIE, board.place(index).numa, 20, board.product.link, board.product.link)]
-    near = board.hive(index) or (index,)
+    # Of a GPU that is cut, only the first partition tells of other GPUs: all would be 4,000 files.
+    near = (board.hive(index) or (index,)) if at[1] == 0 else (index,)
     for other, to in places.items():
         if other != at and other[0] in near:
             weight, least, most = _strength(board, at, other, parts=board.count(state, index))

@@ -154,18 +154,19 @@ def _common(verb: str) -> Happen:
 
 
 def _mode(machine: "AmdMachine", state: State, args: Rest) -> State:
-    unit = machine.unit("mode", args)
-    memory = _memory(machine.board, state)
-    if len(args) != 2 or args[1] not in machine.board.compute_modes(memory):
-        known = ", ".join(machine.board.compute_modes(memory)) or "none"
-        raise machine.misused("mode", f"its modes are {known}")
-    state.setdefault(unit, {})["compute"] = args[1]
+    """Of one GPU, or of all where none is named."""
+    units = machine.units() if len(args) == 1 else (machine.unit("mode", args),)
+    known = machine.board.compute_modes(_memory(machine.board, state))
+    if not args or len(args) > 2 or args[-1] not in known:
+        raise machine.misused("mode", f"its modes are {', '.join(known) or 'none'}")
+    for unit in units:
+        state.setdefault(unit, {})["compute"] = args[-1]
     return _renewed(machine, state)
 
 
 VERBS: Mapping[str, tuple[str, Happen]] = {
     **{verb: (usage, _of_unit(change)) for verb, (usage, change) in _UNIT_VERBS.items()},
-    "mode": ("mode UNIT MODE", _mode),
+    "mode": ("mode [UNIT] MODE", _mode),
     "memory": ("memory MODE", _common("memory")),
     "minors": ("minors COUNT", _common("minors")),
     "no-kfd": ("no-kfd", _common("no-kfd")),
