@@ -1,7 +1,8 @@
 """What runs for a check of a DRA driver, and what is published. Not here: claims, and checks."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,6 +15,7 @@ from accelkit.conformance.calls import called, unprepare_request
 from accelkit.conformance.model import Feature, Inapplicable, Level, Unanswered
 from accelkit.conformance.setups import MANY, Setup
 from accelkit.conformance.sims.api.journal import Asked
+from accelkit.conformance.sims.api.quantity import amount
 from accelkit.conformance.sims.api.server import ApiSim
 from accelkit.conformance.sims.api.values import entries, parts, text
 from accelkit.conformance.sims.dra.events import DriverRegistered
@@ -68,16 +70,19 @@ class Offered:
         }
 
 
-def side_by_side(devices: Iterable[Offered]) -> list[Offered]:
-    """The first of *devices* of each set of counters: cores, say, are had with their chip."""
-    kept: list[Offered] = []
-    taken: set[str] = set()
+def side_by_side(devices: Sequence[Offered]) -> list[Offered]:
+    """Those of *devices* that can be had beside the others: cores, say, and not their chip."""
+    sums: Counter[tuple[str, str]] = Counter()
     for device in devices:
-        sets = {name for name, _ in device.counters}
-        if taken.isdisjoint(sets):
-            kept.append(device)
-            taken |= sets
-    return kept
+        sums.update({key: int(amount(value)) for key, value in device.counters.items()})
+    return [
+        device
+        for device in devices
+        if not any(
+            sums[key] > int(amount(value)) >= sums[key] - int(amount(value))
+            for key, value in device.counters.items()
+        )
+    ]
 
 
 class Staged(Scope):
