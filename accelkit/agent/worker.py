@@ -5,6 +5,7 @@ agent writes a first frame that says which vendor, and then one for each call. N
 has taken too long, and what then.
 """
 
+import contextlib
 import ctypes
 import faulthandler
 import logging
@@ -39,7 +40,8 @@ _BAD_FIRST_FRAME = 65  # EX_DATAERR of sysexits.h
 def main() -> NoReturn:
     """Serve until the agent closes its end; then leave at once, whatever still runs."""
     connection = _take_over()
-    with connection.makefile("rb") as stream:
+    # An end that leaves answers unread is an error of the connection.
+    with contextlib.suppress(OSError), connection.makefile("rb") as stream:
         frames = read_frames(stream)
         first = next(frames, None)
         if first is None or first["protocol"] != PROTOCOL:
