@@ -180,13 +180,13 @@ class Pushy(Sim):
     """Takes away what is where a partition is to be made."""
 
     def create(self, host: Host, parent: Device, placement: Placement) -> Device:
-        while True:
-            try:
-                return super().create(host, parent, placement)
-            except PlaceOccupied:
-                for part in _parts(self, host, parent):
-                    if part.placement and set(part.placement.slots) & set(placement.slots):
-                        super().destroy(host, part)
+        try:
+            return super().create(host, parent, placement)
+        except PlaceOccupied:
+            for part in _parts(self, host, parent):
+                if part.placement and set(part.placement.slots) & set(placement.slots):
+                    super().destroy(host, part)
+            return super().create(host, parent, placement)
 
 
 class Vague(Sim):
