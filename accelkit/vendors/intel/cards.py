@@ -13,6 +13,8 @@ _TILE = re.compile(r"tile[0-9]{1,3}")
 _MEI = re.compile(r"mei[0-9]{1,4}")
 _LOCAL_MEMORY_BAR = 2
 """Linux, drivers/gpu/drm/i915/intel_pci_config.h and xe/regs/xe_bars.h."""
+_LONGEST_RELEASE = 64
+"""Characters; the kernel's own has no more (Linux, include/uapi/linux/utsname.h)."""
 _SMALL_BAR = 256 << 20
 """What firmware that cannot resize it gives; then it says nothing about the memory."""
 
@@ -150,8 +152,14 @@ class Software:
 
 def software_of(host: Host) -> Software:
     """What the kernel and the drivers that are loaded say of themselves."""
-    found = {d: text_at(host, f"/sys/module/{d}/version") for d in facts.DRIVERS}
+    found = {d: _release(host, f"/sys/module/{d}/version") for d in facts.DRIVERS}
     return Software(
-        kernel=text_at(host, "/proc/sys/kernel/osrelease") or None,
+        kernel=_release(host, "/proc/sys/kernel/osrelease"),
         modules=FrozenMap({driver: text for driver, text in found.items() if text}),
     )
+
+
+def _release(host: Host, path: str) -> str | None:
+    """The version at *path*; None: there is none, or what is there is none."""
+    text = text_at(host, path)
+    return text if text and text.isprintable() and len(text) <= _LONGEST_RELEASE else None
