@@ -131,7 +131,10 @@ def read_inventory(vendor: Vendor, host: Host) -> VendorReport:
 
 def as_found(host: Host, devices: Iterable[Device]) -> tuple[Device, ...]:
     """*devices* without what only the core may say, on NUMA nodes that *host* lists."""
-    nodes = frozenset(cpu_nodes(host))
+    try:
+        nodes = frozenset(cpu_nodes(host))
+    except SourceError:  # they are on none that is known
+        nodes = frozenset()
     return tuple(_as_found(device, nodes) for device in devices)
 
 

@@ -184,7 +184,7 @@ def test_host_without_accelerators_says_what_was_asked_and_what_one_can_do(
     assert answer.lines[:3] == [
         f"No accelerators were found on {tmp_path}.",
         "  asked:      generic",
-        "  not there:  nvidia, sim, simset",
+        "  not there:  amd, gaudi, intel, neuron, nvidia, sim, simset, tpu",
     ]
     assert "accelkit simulate nvidia --product h100 --count 8 /tmp/node" in answer.out
 

@@ -12,7 +12,7 @@ from accelkit.core.errors import (
     PluginError,
     SourceTimeout,
 )
-from accelkit.core.host import Host, ReadOnly, Stat
+from accelkit.core.host import Door, Host, ReadOnly, Stat
 from accelkit.core.model import (
     Condition,
     Device,
@@ -424,6 +424,20 @@ def test_a_partition_is_asked_about_with_the_evidence_of_its_parent() -> None:
     read_conditions(vendor, HOST, [cut("a"), part("a", 0), gpu("b")], [entry])
 
     assert dict(vendor.heard) == {"a": (entry,), "a-1g-0": (entry,), "b": ()}
+
+
+def test_numa_nodes_that_cannot_be_listed_are_none(tmp_path: Path) -> None:
+    """A device on a node that is not known is on none: pods would be turned away for good."""
+
+    class Closed(Door):
+        def names(self, path: str) -> tuple[str, ...]:
+            raise AccessDenied(f"{path}: no")
+
+    toy = Toy(gpu("a", locality=Locality(numa_node=0, near_nodes=(0,))))
+
+    report = read_inventory(toy, Closed(RealHost(str(tmp_path))))
+
+    assert [d.locality for d in report.devices] == [Locality(numa_node=None, near_nodes=())]
 
 
 def test_numa_nodes_that_the_host_does_not_list_are_left_out(tmp_path: Path) -> None:
