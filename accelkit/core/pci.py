@@ -217,7 +217,7 @@ def near_nodes(host: Host, node: int) -> tuple[int, ...]:
 def _text(host: Host, name: str) -> str:
     try:
         return host.read(f"{NODES}/{name}").strip()
-    except NotThere:
+    except SourceError:
         return ""
 
 

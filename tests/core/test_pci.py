@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from accelkit.core.errors import ModelError, NotThere
+from accelkit.core.errors import AccessDenied, ModelError, NotThere
+from accelkit.core.host import READ_LIMIT, Door
 from accelkit.core.model import DeviceId, Link, Locality
 from accelkit.core.pci import (
     char_major,
@@ -329,3 +330,16 @@ def test_errors_of_a_link_are_told_as_far_as_the_kernel_does(
     (function,) = pci_functions(host, [NVIDIA])
 
     assert function.errors() == {"correctable": 3}
+
+
+def test_numa_facts_that_may_not_be_read_are_as_if_they_were_not_told(tmp_path: Path) -> None:
+    class Closed(Door):
+        def read(self, path: str, limit: int = READ_LIMIT) -> str:
+            raise AccessDenied(f"{path}: no")
+
+    folder = tmp_path / "sys/devices/system/node/node0"
+    folder.mkdir(parents=True)
+    (folder / "cpulist").write_text("0-3")
+    host = Closed(RealHost(str(tmp_path)))
+
+    assert (cpu_nodes(host), near_nodes(host, 0)) == ((), (0,))
