@@ -335,7 +335,7 @@ def test_errors_of_a_link_are_told_as_far_as_the_kernel_does(
 def test_numa_facts_that_may_not_be_read_are_as_if_they_were_not_told(tmp_path: Path) -> None:
     class Closed(Door):
         def read(self, path: str, limit: int = READ_LIMIT) -> str:
-            raise AccessDenied(f"{path}: no")
+            raise AccessDenied(f"{path}: no byte of {limit}")
 
     folder = tmp_path / "sys/devices/system/node/node0"
     folder.mkdir(parents=True)
