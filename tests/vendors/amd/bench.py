@@ -1,6 +1,5 @@
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 from typing import Protocol
 
 import attrs
@@ -13,44 +12,21 @@ from accelkit import (
     Finding,
     Grant,
     Granted,
-    Host,
     Severity,
     Unreadable,
 )
 from accelkit.core.evidence import record
-from accelkit.testing.simulate import set_state
 from accelkit.vendors.amd.vendor import Amd
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
+from tests.vendors.opened import NOW, Opened
 
 
 @attrs.define
-class Bench:
+class Bench(Opened[Amd]):
     """A simulated machine, opened, and a vendor that reads it."""
-
-    directory: str
-    host: Host
-    vendor: Amd
-
-    def do(self, *verbs: str) -> None:
-        for verb in verbs:
-            set_state(self.directory, verb.split())
-
-    def put(self, path: str, text: str | bytes) -> None:
-        """Another text in a file that the machine has, or a new file."""
-        file = Path(self.directory + path)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(text.encode() if isinstance(text, str) else text)
 
     def function(self, device: Device, name: str) -> str:
         """The path of a file of a GPU in sysfs."""
         return f"/sys/bus/pci/devices/{device.locality.pci_address}/{name}"
-
-    def discover(self) -> list[Device | Unreadable]:
-        return list(self.vendor.discover(self.host))
-
-    def devices(self) -> tuple[Device, ...]:
-        return tuple(d for d in self.discover() if isinstance(d, Device))
 
     def wholes(self) -> tuple[Device, ...]:
         return tuple(d for d in self.devices() if d.parent is None)

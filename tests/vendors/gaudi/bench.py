@@ -1,7 +1,6 @@
 """A simulated Gaudi machine that is open, and what can be asked of it."""
 
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from typing import Protocol
 
 import attrs
@@ -11,39 +10,19 @@ from accelkit import (
     ContainerEdits,
     Device,
     Event,
-    Evidence,
     Finding,
-    Grant,
-    Granted,
-    Host,
     Severity,
     Signal,
     Unreadable,
 )
-from accelkit.core.evidence import of_device, record
-from accelkit.testing.simulate import set_state
+from accelkit.core.evidence import of_device
 from accelkit.vendors.gaudi.vendor import Gaudi
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
+from tests.vendors.opened import Opened, as_evidence, grant
 
 
 @attrs.define
-class Bench:
+class Bench(Opened[Gaudi]):
     """A simulated machine, opened, and a vendor that reads it."""
-
-    directory: str
-    host: Host
-    vendor: Gaudi
-
-    def do(self, *verbs: str) -> None:
-        for verb in verbs:
-            set_state(self.directory, verb.split())
-
-    def discover(self) -> list[Device | Unreadable]:
-        return list(self.vendor.discover(self.host))
-
-    def devices(self) -> tuple[Device, ...]:
-        return tuple(d for d in self.discover() if isinstance(d, Device))
 
     def unreadable(self) -> list[Unreadable]:
         return [d for d in self.discover() if isinstance(d, Unreadable)]
@@ -53,7 +32,7 @@ class Bench:
         return [d.attributes.get("moduleId") for d in self.devices()]
 
     def conditions(self, device: Device, *events: Event) -> dict[str, Condition]:
-        told = of_device(evidence(events), device)
+        told = of_device(as_evidence("gaudi", events), device)
         found = list(self.vendor.conditions(self.host, device, told))
         assert len(found) == len({c.code for c in found})
         return {c.code: c for c in found}
@@ -82,14 +61,6 @@ class Make(Protocol):
         seed: int = 0,
         machine: dict[str, str] | None = None,
     ) -> Bench: ...
-
-
-def grant(*devices: Device) -> Grant:
-    return Grant(owner="test", granted=tuple(Granted(device=d) for d in devices))
-
-
-def evidence(events: Iterable[Event]) -> tuple[Evidence, ...]:
-    return record((), "gaudi", events, NOW)
 
 
 def line(text: str) -> Signal:

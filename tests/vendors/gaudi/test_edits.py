@@ -1,7 +1,8 @@
 import pytest
 
 from accelkit import Hook, MissingParts, Mount
-from tests.vendors.gaudi.bench import Make, grant
+from tests.vendors.gaudi.bench import Make
+from tests.vendors.opened import grant
 
 HOOK = "/usr/bin/habana-container-hook"
 

@@ -19,8 +19,9 @@ from accelkit.core.vendor import NoOptions, Signal
 from accelkit.testing.machine_host import MachineHost
 from accelkit.testing.simulate import set_state, simulate
 from accelkit.vendors.gaudi.vendor import Gaudi
-from tests.vendors.gaudi.bench import Make, grant
+from tests.vendors.gaudi.bench import Make
 from tests.vendors.gaudi.doors import Vanishing
+from tests.vendors.opened import grant
 
 FUNCTION = "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:00.0/0000:03:00.0"
 NODES = "/sys/devices/system/node"

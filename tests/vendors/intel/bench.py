@@ -1,5 +1,3 @@
-from collections.abc import Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -9,45 +7,25 @@ from accelkit import (
     Condition,
     Device,
     Event,
-    Evidence,
     Finding,
     Grant,
     Granted,
-    Host,
     Sample,
     Severity,
     Unreadable,
 )
-from accelkit.core.evidence import of_device, record
-from accelkit.core.host import ReadOnly
+from accelkit.core.evidence import of_device
 from accelkit.testing.machine_host import MachineHost
-from accelkit.testing.simulate import set_state
 from accelkit.vendors.intel.vendor import Intel, IntelOptions
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
+from tests.vendors.opened import Opened, as_evidence
 
 
 @attrs.define
-class Bench:
+class Bench(Opened[Intel]):
     """A simulated machine, opened, and a vendor that reads it."""
 
-    directory: str
     work: MachineHost
-    vendor: Intel
-
-    @property
-    def host(self) -> Host:
-        return ReadOnly(self.work)
-
-    def do(self, *verbs: str) -> None:
-        for verb in verbs:
-            set_state(self.directory, verb.split())
-
-    def discover(self) -> list[Device | Unreadable]:
-        return list(self.vendor.discover(self.host))
-
-    def devices(self) -> tuple[Device, ...]:
-        return tuple(d for d in self.discover() if isinstance(d, Device))
+    """The same machine, to be written into."""
 
     def unreadable(self) -> list[Unreadable]:
         return [d for d in self.discover() if isinstance(d, Unreadable)]
@@ -56,7 +34,7 @@ class Bench:
         return [node.path for node in device.nodes]
 
     def conditions(self, device: Device, *events: Event) -> list[Condition]:
-        kept = of_device(evidence(events), device, None)
+        kept = of_device(as_evidence("intel", events), device, None)
         return list(self.vendor.conditions(self.host, device, kept))
 
     def codes(self, device: Device, *events: Event) -> dict[str, Severity]:
@@ -67,13 +45,6 @@ class Bench:
 
     def samples(self) -> list[Sample]:
         return list(self.vendor.samples(self.host, self.devices()))
-
-    def put(self, path: str, text: str = "") -> Path:
-        """A file that the machine does not have."""
-        file = Path(self.directory + path)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-        return file
 
     def sysfs(self, address: str = "0000:03:00.0") -> Path:
         return Path(self.directory, "sys/bus/pci/devices", address).resolve()
@@ -89,10 +60,6 @@ class Make(Protocol):
         options: IntelOptions | None = None,
         machine: dict[str, str] | None = None,
     ) -> Bench: ...
-
-
-def evidence(events: Iterable[Event]) -> tuple[Evidence, ...]:
-    return record((), "intel", events, NOW)
 
 
 def grant(*devices: Device, admin: bool = False) -> Grant:

@@ -1,5 +1,6 @@
 import pytest
 
+from accelkit.core.host import ReadOnly
 from accelkit.testing.machine_host import MachineHost
 from accelkit.testing.simulate import simulate
 from accelkit.vendors.intel.vendor import Intel, IntelOptions
@@ -16,6 +17,8 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Make:
     ) -> Bench:
         directory = str(tmp_path_factory.mktemp("machine"))
         simulate("intel", product, count, directory, options=machine)
-        return Bench(directory, MachineHost(directory), Intel(options or IntelOptions()))
+        machine_host = MachineHost(directory)
+        vendor = Intel(options or IntelOptions())
+        return Bench(directory, ReadOnly(machine_host), vendor, machine_host)
 
     return make

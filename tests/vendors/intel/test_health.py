@@ -15,7 +15,8 @@ from accelkit import (
 from accelkit.core.host import Door
 from accelkit.vendors.intel import health
 from accelkit.vendors.intel.vendor import Intel, IntelOptions
-from tests.vendors.intel.bench import Bench, Make, evidence
+from tests.vendors.intel.bench import Bench, Make
+from tests.vendors.opened import as_evidence
 
 FATAL, DEGRADED, INFO = Severity.FATAL, Severity.DEGRADED, Severity.INFO
 ADDRESS = "0000:03:00.0"
@@ -227,7 +228,7 @@ def test_virtual_function_has_what_the_kernel_told_of_it(bench: Make) -> None:
 def test_evidence_of_other_gpus_says_nothing_about_this_one(bench: Make) -> None:
     made = bench("arc-b580", 2)
     first, second = made.devices()
-    kept = evidence(heard(made, wedged("rebind")))
+    kept = as_evidence("intel", heard(made, wedged("rebind")))
 
     assert [c.code for c in made.vendor.conditions(made.host, first, kept)] == ["wedged"]
     assert list(made.vendor.conditions(made.host, second, kept)) == []

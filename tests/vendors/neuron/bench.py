@@ -1,5 +1,4 @@
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -11,53 +10,32 @@ from accelkit import (
     Device,
     DeviceId,
     Event,
-    Evidence,
     Finding,
     Grant,
     Granted,
     Group,
-    Host,
     Severity,
     Unreadable,
 )
-from accelkit.core.evidence import of_device, record
+from accelkit.core.evidence import of_device
 from accelkit.testing.faults import Fault
 from accelkit.testing.machine_host import MachineHost
-from accelkit.testing.simulate import set_faults, set_state
+from accelkit.testing.simulate import set_faults
 from accelkit.vendors.neuron.vendor import Neuron
+from tests.vendors.opened import Opened, as_evidence
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CHIPS = "/sys/devices/virtual/neuron_device"
 
 
 @attrs.define
-class Bench:
+class Bench(Opened[Neuron]):
     """A simulated machine, opened, and a vendor that reads it."""
-
-    directory: str
-    host: Host
-    vendor: Neuron
-
-    def do(self, *verbs: str) -> None:
-        for verb in verbs:
-            set_state(self.directory, verb.split())
 
     def fail(self, read: str, do: str = "error", *, times: int = 1_000_000) -> None:
         set_faults(self.directory, [Fault(read=read, times=times, do=do)])
 
-    def put(self, path: str, content: str | bytes) -> None:
-        file = Path(self.directory + path)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content.encode() if isinstance(content, str) else content)
-
     def take(self, path: str) -> None:
         Path(self.directory + path).unlink()
-
-    def discover(self) -> list[Device | Unreadable]:
-        return list(self.vendor.discover(self.host))
-
-    def devices(self) -> tuple[Device, ...]:
-        return tuple(d for d in self.discover() if isinstance(d, Device))
 
     def chips(self) -> tuple[Device, ...]:
         return tuple(d for d in self.devices() if d.parent is None)
@@ -81,7 +59,7 @@ class Bench:
     def conditions(
         self, device: Device, events: Iterable[Event] = (), parent: Device | None = None
     ) -> list[Condition]:
-        kept = of_device(evidence(events), device, parent)
+        kept = of_device(as_evidence("neuron", events), device, parent)
         return list(self.vendor.conditions(self.host, device, kept))
 
     def findings(self) -> list[Finding]:
@@ -111,10 +89,6 @@ class Make(Protocol):
     def __call__(
         self, product: str = "trn2", count: int = 2, machine: dict[str, str] | None = None
     ) -> Bench: ...
-
-
-def evidence(events: Iterable[Event]) -> tuple[Evidence, ...]:
-    return record((), "neuron", events, NOW)
 
 
 def grant(*devices: Device, config: object | None = None) -> Grant:

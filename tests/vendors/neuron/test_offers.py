@@ -18,7 +18,8 @@ from accelkit.core.reading import read_inventory
 from accelkit.core.snapshot import build_view
 from accelkit.core.topology import legality_of, topology_of
 from accelkit.core.view import View
-from tests.vendors.neuron.bench import NOW, Bench, Make
+from tests.vendors.neuron.bench import Bench, Make
+from tests.vendors.opened import NOW
 
 CHIPS = Offer(name="chips", select=Selection(kind=("neuron",)), resource="{domain}/{kind}")
 CORES = Offer(name="cores", select=Selection(kind=("neuroncore",)), resource="{domain}/{kind}")

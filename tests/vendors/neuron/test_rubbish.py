@@ -18,7 +18,8 @@ from accelkit.testing.machine_host import MachineHost
 from accelkit.testing.simulate import set_state, simulate
 from accelkit.vendors.neuron import facts
 from accelkit.vendors.neuron.vendor import Neuron, NeuronOptions
-from tests.vendors.neuron.bench import CHIPS, Make, evidence, grant
+from tests.vendors.neuron.bench import CHIPS, Make, grant
+from tests.vendors.opened import as_evidence
 
 ROOTS = ("/sys/devices/virtual", "/sys/class/neuron_device", "/sys/module", "/opt", "/sys/devices")
 KINDS = (
@@ -85,7 +86,7 @@ def use_all_of(host: MachineHost, honest: MachineHost) -> None:
         partial(vendor.holders, host, known),
         partial(vendor.diagnose, host),
         partial(vendor.samples, host, known),
-        *(partial(vendor.conditions, host, device, evidence(())) for device in known),
+        *(partial(vendor.conditions, host, device, as_evidence("neuron", ())) for device in known),
     ]
     for answer in answers:
         with suppress(SourceError):

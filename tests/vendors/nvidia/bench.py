@@ -1,6 +1,5 @@
 import json
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -11,37 +10,24 @@ from accelkit import (
     Condition,
     Device,
     Event,
-    Evidence,
     Finding,
-    Grant,
-    Granted,
-    Host,
     Link,
     Severity,
     Unreadable,
 )
-from accelkit.core.evidence import of_device, record
+from accelkit.core.evidence import of_device
 from accelkit.testing.faults import Fault
 from accelkit.testing.machine_host import MachineHost
-from accelkit.testing.simulate import set_faults, set_state
+from accelkit.testing.simulate import set_faults
 from accelkit.vendors.nvidia.vendor import Nvidia, NvidiaOptions
+from tests.vendors.opened import Opened, as_evidence
 
 Answer = Callable[..., int]  # type: ignore[explicit-any]  # of any C signature
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
 
 @attrs.define
-class Bench:
+class Bench(Opened[Nvidia]):
     """A simulated machine, opened, and a vendor that reads it."""
-
-    directory: str
-    host: Host
-    vendor: Nvidia
-
-    def do(self, *verbs: str) -> None:
-        for verb in verbs:
-            set_state(self.directory, verb.split())
 
     def fail(self, call: str, do: str, *, first: int = 1, times: int = 1_000_000) -> None:
         set_faults(self.directory, [Fault(call=call, first=first, times=times, do=do)])
@@ -51,12 +37,6 @@ class Bench:
         record = json.loads(Path(self.directory, "machine.json").read_text(encoding="utf-8"))
         found = record["state"].get(unit, {})
         return {field: found[field] for field in fields if field in found}
-
-    def discover(self) -> list[Device | Unreadable]:
-        return list(self.vendor.discover(self.host))
-
-    def devices(self) -> tuple[Device, ...]:
-        return tuple(d for d in self.discover() if isinstance(d, Device))
 
     def unreadable(self) -> list[Unreadable]:
         return [d for d in self.discover() if isinstance(d, Unreadable)]
@@ -76,7 +56,7 @@ class Bench:
     def conditions(
         self, device: Device, events: Iterable[Event] = (), parent: Device | None = None
     ) -> list[Condition]:
-        kept = evidence(events)
+        kept = as_evidence("nvidia", events)
         return list(self.vendor.conditions(self.host, device, of_device(kept, device, parent)))
 
     def codes(self, device: Device, events: Iterable[Event] = ()) -> dict[str, Severity]:
@@ -121,11 +101,3 @@ class Make(Protocol):
         options: NvidiaOptions | None = None,
         machine: dict[str, str] | None = None,
     ) -> Bench: ...
-
-
-def evidence(events: Iterable[Event]) -> tuple[Evidence, ...]:
-    return record((), "nvidia", events, NOW)
-
-
-def grant(*devices: Device) -> Grant:
-    return Grant(owner="test", granted=[Granted(device=d) for d in devices])

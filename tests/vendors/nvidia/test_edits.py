@@ -5,7 +5,8 @@ import pytest
 from accelkit import ContainerEdits, MissingParts, Mount
 from accelkit.core.allocation import join_edits
 from accelkit.vendors.nvidia.vendor import NvidiaOptions
-from tests.vendors.nvidia.bench import Bench, Make, grant
+from tests.vendors.nvidia.bench import Bench, Make
+from tests.vendors.opened import grant
 
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 

@@ -4,7 +4,8 @@ from accelkit import Event, Scope, Severity, SourceError
 from accelkit.vendors.nvidia import health
 from accelkit.vendors.nvidia.health import CONDITIONS, FADE_S, Fading
 from accelkit.vendors.nvidia.vendor import NvidiaOptions
-from tests.vendors.nvidia.bench import Make, evidence
+from tests.vendors.nvidia.bench import Make
+from tests.vendors.opened import as_evidence
 
 FATAL, DEGRADED, INFO = Severity.FATAL, Severity.DEGRADED, Severity.INFO
 
@@ -184,8 +185,8 @@ def test_message_says_how_often_and_what_to_do(bench: Make) -> None:
 def test_harmless_event_fades_and_shows_again_when_it_comes_again() -> None:
     now = [0.0]
     fading = Fading(lambda: now[0])
-    (once,) = evidence([xid(31, "GPU-1")])
-    (twice,) = evidence([xid(31, "GPU-1")] * 2)
+    (once,) = as_evidence("nvidia", [xid(31, "GPU-1")])
+    (twice,) = as_evidence("nvidia", [xid(31, "GPU-1")] * 2)
 
     assert not fading.is_over(once)
     now[0] = FADE_S + 1

@@ -19,7 +19,8 @@ from accelkit.vendors.nvidia.card import card_of
 from accelkit.vendors.nvidia.creating import create
 from accelkit.vendors.nvidia.destroying import destroy
 from accelkit.vendors.nvidia.vendor import Nvidia, NvidiaOptions
-from tests.vendors.nvidia.bench import Answer, Bench, Liar, Make, evidence
+from tests.vendors.nvidia.bench import Answer, Bench, Liar, Make
+from tests.vendors.opened import as_evidence
 
 
 def failing(code: int) -> Answer:
@@ -67,7 +68,7 @@ def use_all_of(host: Liar) -> None:
         partial(vendor.holders, host, known),
         partial(vendor.diagnose, host),
         partial(vendor.listen, host, 0.0),
-        *(partial(vendor.conditions, host, device, evidence(())) for device in known),
+        *(partial(vendor.conditions, host, device, as_evidence("nvidia", ())) for device in known),
     ]
     for answer in answers:
         with suppress(SourceError):

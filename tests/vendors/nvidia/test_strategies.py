@@ -13,7 +13,8 @@ from accelkit.core.policy import Offer, Partitioning, PartitioningHow, Policy, S
 from accelkit.core.snapshot import build_view
 from accelkit.core.values import FrozenMap
 from accelkit.core.view import View
-from tests.vendors.nvidia.bench import NOW, Bench, Make
+from tests.vendors.nvidia.bench import Bench, Make
+from tests.vendors.opened import NOW
 
 LAYOUTS = FrozenMap(
     {

@@ -1,5 +1,4 @@
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -10,41 +9,21 @@ from accelkit import (
     Device,
     Edits,
     Event,
-    Evidence,
     Finding,
-    Grant,
-    Granted,
-    Host,
     Severity,
     Unreadable,
 )
-from accelkit.core.evidence import of_device, record
-from accelkit.testing.simulate import set_state
+from accelkit.core.evidence import of_device
 from accelkit.vendors.tpu.vendor import Tpu, TpuOptions
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
+from tests.vendors.opened import Opened, as_evidence, grant
 
 
 @attrs.define
-class Bench:
+class Bench(Opened[Tpu]):
     """A simulated host, opened, and a vendor that reads it."""
-
-    directory: str
-    host: Host
-    vendor: Tpu
-
-    def do(self, *verbs: str) -> None:
-        for verb in verbs:
-            set_state(self.directory, verb.split())
 
     def path(self, path: str) -> Path:
         return Path(self.directory + path)
-
-    def discover(self) -> list[Device | Unreadable]:
-        return list(self.vendor.discover(self.host))
-
-    def devices(self) -> tuple[Device, ...]:
-        return tuple(d for d in self.discover() if isinstance(d, Device))
 
     def unreadable(self) -> dict[str, str]:
         """Codes by subject."""
@@ -71,7 +50,7 @@ class Bench:
         return self.edits(*positions).whole.env
 
     def conditions(self, device: Device, events: Iterable[Event] = ()) -> list[Condition]:
-        kept = evidence(events)
+        kept = as_evidence("tpu", events)
         return list(self.vendor.conditions(self.host, device, of_device(kept, device, None)))
 
     def codes(self, device: Device, events: Iterable[Event] = ()) -> dict[str, Severity]:
@@ -91,11 +70,3 @@ class Make(Protocol):
         options: TpuOptions | None = None,
         **machine: str,
     ) -> Bench: ...
-
-
-def evidence(events: Iterable[Event]) -> tuple[Evidence, ...]:
-    return record((), "tpu", events, NOW)
-
-
-def grant(*devices: Device) -> Grant:
-    return Grant(owner="test", granted=[Granted(device=d) for d in devices])

@@ -2,7 +2,8 @@ import pytest
 
 from accelkit import ContainerEdits, DeviceNode, IllegalSet, MissingParts
 from accelkit.vendors.tpu.vendor import TpuOptions
-from tests.vendors.tpu.bench import Make, grant
+from tests.vendors.opened import grant
+from tests.vendors.tpu.bench import Make
 
 
 def test_each_chip_brings_its_own_files_and_the_shared_one(bench: Make) -> None:

@@ -17,7 +17,8 @@ from accelkit.core.reading import grant_edits, read_inventory
 from accelkit.testing.machine_host import MachineHost
 from accelkit.testing.simulate import simulate
 from accelkit.vendors.tpu.vendor import Tpu, TpuOptions
-from tests.vendors.tpu.bench import Bench, Make, grant
+from tests.vendors.opened import grant
+from tests.vendors.tpu.bench import Bench, Make
 
 TEXTS = (
     *("", "\0", "-1", "0", "9" * 5000, "0x", "0x76", "0x5e", "nan", "٢", "\ufffd\ufffd", " \n "),
