@@ -45,6 +45,8 @@ CALM_S = 4.0
 """At most between two kills."""
 WARM_LOOKS = 10
 """Of an agent's life before what it takes counts: caches fill."""
+LEAST_LOOKS = 240
+"""Of an agent that hardly lived nothing is said: it does many things for the first time."""
 ENDED = re.compile(r"ends before: (.+)")
 
 
@@ -123,7 +125,8 @@ class Claims:
             self._rest()
         except NodeError as error:
             self._texts.append(str(error))
-        self._texts.extend(growth(self._looks[WARM_LOOKS:]))
+        if len(self._looks) >= LEAST_LOOKS:
+            self._texts.extend(growth(self._looks[WARM_LOOKS:]))
 
     def _disturb(self, *, agents: bool) -> None:
         kinds: dict[Callable[[], None], int] = {self._kill_program: 4}

@@ -10,9 +10,6 @@ MOST_MB = 1.0
 """Growth of anonymous memory after half of a life: allocators and gRPC keep some."""
 
 
-LEAST_LOOKS = 240
-
-
 @attrs.frozen
 class Usage:
     files: int
@@ -32,11 +29,8 @@ def usage(pid: int) -> Usage:
 
 
 def growth(looks: Sequence[Usage]) -> Iterator[str]:
-    """What a process takes at the last of *looks* that it did not in the first half of them.
-
-    Nothing of one that hardly lived: it does many things for the first time.
-    """
-    if len(looks) < LEAST_LOOKS:
+    """What a process takes at the last of *looks* that it did not in the first half of them."""
+    if len(looks) < 2:
         return
     early, last = looks[: len(looks) // 2], looks[-1]
     files, threads = max(one.files for one in early), max(one.threads for one in early)
