@@ -24,6 +24,7 @@ from tests.node.claims import (
 from tests.node.cluster import Cluster
 from tests.node.containers import crash, environment
 from tests.node.measured import Measured
+from tests.node.releases import needs
 from tests.node.serving import forget, run, serving_from
 from tests.node.simulated import machine_folder
 
@@ -90,6 +91,7 @@ async def unprepare(cluster: Cluster, driver: str, claim_uid: str, name: str) ->
     return answer.claims[claim_uid].error
 
 
+@needs("DRAPartitionableDevices")
 @pytest.mark.parametrize("call", ["set_mode", "create", "edits"])
 def test_claim_that_is_given_back_while_it_is_prepared_leaves_nothing(
     cluster: Cluster, agent: NodeAgent, machine: Path, call: str

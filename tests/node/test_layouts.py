@@ -9,6 +9,7 @@ from tests.node.commands import accelkit
 from tests.node.containers import sight, wait_allocatable
 from tests.node.measured import Measured
 from tests.node.objects import Document, pod
+from tests.node.releases import needs
 from tests.node.serving import forget, run, serving, taints
 from tests.node.simulated import Gpus
 
@@ -23,6 +24,7 @@ def cutting(how: str, **terms: object) -> list[Document]:
     return [{"select": {"vendor": "nvidia"}, "how": how, **terms}]
 
 
+@needs("DRAPartitionableDevices", "DRADeviceTaints")
 def test_partition_of_a_stranger_is_kept_and_what_it_is_in_the_way_of_is_tainted(
     cluster: Cluster, measured: Measured
 ) -> None:

@@ -26,7 +26,7 @@ def load(release: str, probes: Sequence[Probe], *, all_gates: bool = False) -> A
     if release == NEWEST and not all_gates:
         return newest
     different: Answers = json.loads(_file(release, all_gates=all_gates).read_text())
-    return {**{name: loosely(answers) for name, answers in newest.items()}, **different}
+    return {name: different.get(name, loosely(answers)) for name, answers in newest.items()}
 
 
 def save(release: str, answers: Answers, *, all_gates: bool = False) -> None:
