@@ -10,6 +10,9 @@ MOST_MB = 1.0
 """Growth of anonymous memory after half of a life: allocators and gRPC keep some."""
 
 
+LAST_LOOKS = 5
+
+
 @attrs.frozen
 class Usage:
     files: int
@@ -29,18 +32,22 @@ def usage(pid: int) -> Usage:
 
 
 def growth(looks: Sequence[Usage]) -> Iterator[str]:
-    """What a process takes at the last of *looks* that it did not in the first half of them."""
+    """What a process takes at all the last of *looks* that it did not in the first half of them.
+
+    A thread that reads a device for a moment is no growth.
+    """
     if len(looks) < 2:
         return
-    early, last = looks[: len(looks) // 2], looks[-1]
-    files, threads = max(one.files for one in early), max(one.threads for one in early)
-    memory = max(one.anonymous_mb for one in early)
-    if last.files > files:
-        yield f"open files grew from {files} to {last.files}"
-    if last.threads > threads:
-        yield f"threads grew from {threads} to {last.threads}"
-    if last.anonymous_mb > memory + MOST_MB:
-        yield f"memory grew from {memory:.1f} to {last.anonymous_mb:.1f} MB"
+    early, late = looks[: len(looks) // 2], looks[-LAST_LOOKS:]
+    files, last_files = max(one.files for one in early), min(one.files for one in late)
+    threads, last_threads = max(one.threads for one in early), min(one.threads for one in late)
+    memory, last_mb = max(one.anonymous_mb for one in early), min(one.anonymous_mb for one in late)
+    if last_files > files:
+        yield f"open files grew from {files} to {last_files}"
+    if last_threads > threads:
+        yield f"threads grew from {threads} to {last_threads}"
+    if last_mb > memory + MOST_MB:
+        yield f"memory grew from {memory:.1f} to {last_mb:.1f} MB"
 
 
 def memory_mb(pid: int, key: str = "VmRSS") -> float:
