@@ -10,6 +10,7 @@ pytest.register_assert_rewrite("tests.backends.kube.behaviour")  # a suite that 
 # A property is about answers: how long an example takes depends on what else the machine does.
 settings.register_profile("accelkit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("accelkit")
+settings.register_profile("quick", settings.get_profile("accelkit"), max_examples=10)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -45,6 +45,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, tmp_path / "site", PLUGIN, "acme")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("installed")
 def test_plugin_to_start_from_shows_its_device_and_keeps_every_promise(
     host: Path, capsys: pytest.CaptureFixture[str]

@@ -8,7 +8,7 @@ from tests.cli.conftest import Run
 from tests.installing import install
 
 
-@pytest.mark.parametrize("name", ["umbra", "umbra-x1"])
+@pytest.mark.parametrize("name", ["umbra", pytest.param("umbra-x1", marks=pytest.mark.slow)])
 def test_new_plugin_shows_its_devices_and_keeps_every_promise_in_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, name: str
 ) -> None:

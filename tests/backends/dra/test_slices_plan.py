@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 import attrs
+import pytest
 from hypothesis import given, strategies as st
 
 from accelkit.backends.dra.objects import Owner, slice_name, slice_object
@@ -191,6 +192,7 @@ def test_slice_with_foreign_parts_is_written_anew() -> None:
     assert verbs(plan(there, [attrs.evolve(one, slice=None)], OWNER)) == [("update", 0)]
 
 
+@pytest.mark.slow
 @given(UNITS, UNITS, UNITS)
 def test_nobody_ever_sees_half_a_change(
     first: list[Unit], second: list[Unit], third: list[Unit]
@@ -219,6 +221,7 @@ def _filled(some: list[Devices], like: list[Devices] | None) -> list[Devices]:
     return some + [()] * (len(like or ()) - len(some))
 
 
+@pytest.mark.slow
 @given(UNITS, UNITS, st.integers(0, 20))
 def test_whoever_is_stopped_in_the_middle_ends_where_all_end(
     before: list[Unit], after: list[Unit], stop: int

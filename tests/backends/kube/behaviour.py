@@ -16,8 +16,7 @@ from accelkit.backends.kube.follow import Key, follow
 from accelkit.backends.kube.objects import PAGE, Objects
 from accelkit.core.errors import ApiError, BackendError, TransportError
 from accelkit.core.kube import CLAIMS, CLASSES, SLICES, Change, ChangeKind, Json
-from accelkit.core.policy import KubeClient
-from tests.backends.kube.clients import Clients
+from tests.backends.kube.clients import BOTH, Clients
 from tests.backends.kube.scripted import named
 
 PATIENCE_S = 60.0
@@ -81,7 +80,7 @@ def version_of(item: Json) -> str:
 class Behaviour:
     """The suite; a subclass in a module with a fixture *server* runs it."""
 
-    @pytest.fixture(params=[KubeClient.LEAN, KubeClient.OFFICIAL], ids=str)
+    @pytest.fixture(params=BOTH, ids=str)
     async def clients(self, request: pytest.FixtureRequest) -> AsyncGenerator[Clients, None]:
         found = Clients(request.param)
         yield found

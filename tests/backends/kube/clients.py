@@ -4,6 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import attrs
+import pytest
 
 from accelkit.backends.kube import official  # noqa: F401 - loading it takes of the first call's time
 from accelkit.backends.kube.asking import Count
@@ -12,6 +13,8 @@ from accelkit.backends.kube.objects import WATCH_S, Objects
 from accelkit.core.policy import Kube, KubeClient
 from accelkit.core.units import Seconds
 
+BOTH = (KubeClient.LEAN, pytest.param(KubeClient.OFFICIAL, marks=pytest.mark.slow))
+"""Agents use the lean one unless they are told otherwise."""
 PATIENCE_S = 20.0
 """Timeout of calls that are expected to succeed."""
 

@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from accelkit.backends.kube.objects import Objects
-from accelkit.core.policy import KubeClient
-from tests.backends.kube.clients import Clients
+from tests.backends.kube.clients import BOTH, Clients
 from tests.backends.kube.scripted import Scripted, kubeconfig, scripted
 
 
-@pytest.fixture(params=[KubeClient.LEAN, KubeClient.OFFICIAL], ids=str)
+@pytest.fixture(params=BOTH, ids=str)
 async def clients(request: pytest.FixtureRequest) -> AsyncGenerator[Clients, None]:
     found = Clients(request.param)
     yield found

@@ -41,6 +41,7 @@ def test_answer_tells_closeness_rest_and_method() -> None:
     assert (choice.legal, choice.exact, choice.method) == (True, True, Method.TREE)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300)
 @given(request=requests(topologies()), data=st.data())
 def test_answer_equals_the_first_of_all_sets(
