@@ -25,6 +25,8 @@ from tests.agent.api import Api
 from tests.agent.claiming import NAME, UID, DraToy, node, port_of, wish
 from tests.agent.toys import Toy, codes_of, device, parts, policy, ready, running, until, view_of
 
+pytestmark = pytest.mark.slow  # its processes and pauses take seconds
+
 PATIENCE_S = 20.0
 KUBELET = Offer(name="all", resource=NAME)
 DRA = Offer(name="all", through="dra", extended_resource=NAME)

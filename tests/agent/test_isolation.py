@@ -16,7 +16,7 @@ from tests.agent.acme_host import acme_host, order
 from tests.agent.remotes import until
 from tests.agent.toys import Toy, codes_of, health_of, parts, running
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
 GOOD = {"acme/a0": "HEALTHY", "acme/a1": "HEALTHY", "toy/a": "HEALTHY", "toy/b": "HEALTHY"}
 
 

@@ -8,8 +8,12 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
+import pytest
+
 from tests.agent.toys import BOOT, PATIENCE_S, get, get_json
 from tests.processes import ROOT, running
+
+pytestmark = pytest.mark.slow  # its processes and pauses take seconds
 
 
 def started(

@@ -44,7 +44,7 @@ from tests.agent.remotes import (
 from tests.agent.toys import Cutting, Toy, cut_host
 from tests.processes import ROOT
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from tests.agent.remotes import (
 )
 from tests.agent.toys import device
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
 
 
 @pytest.fixture

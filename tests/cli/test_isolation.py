@@ -28,7 +28,7 @@ from tests.agent.remotes import PATIENCE_S, is_alive
 from tests.cli.conftest import Run
 from tests.cli.test_agent import RESOURCE, RUN, agent, machine
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
 PCI_VENDOR = 0x1DEA
 
 

@@ -16,6 +16,8 @@ import pytest
 
 from accelkit.testing.simulate import set_state
 
+pytestmark = pytest.mark.slow  # its processes and pauses take seconds
+
 PATIENCE_S = 15.0
 ACCELKIT = (sys.executable, "-c", "from accelkit.cli.main import main; raise SystemExit(main())")
 

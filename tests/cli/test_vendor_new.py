@@ -7,6 +7,8 @@ import pytest
 from tests.cli.conftest import Run
 from tests.installing import install
 
+pytestmark = pytest.mark.slow  # its processes and pauses take seconds
+
 
 @pytest.mark.parametrize("name", ["umbra", pytest.param("umbra-x1", marks=pytest.mark.slow)])
 def test_new_plugin_shows_its_devices_and_keeps_every_promise_in_process(

@@ -22,6 +22,8 @@ from tests.backends.dra.views import (
     view_of,
 )
 
+pytestmark = pytest.mark.slow  # its processes and pauses take seconds
+
 
 @pytest.mark.parametrize("kubernetes", ["1.34", "1.35"])
 async def test_old_server_gets_what_it_keeps_and_no_more(tmp_path: Path, kubernetes: str) -> None:

@@ -33,6 +33,8 @@ from tests.backends.kube.scripted import (
     until,
 )
 
+pytestmark = pytest.mark.slow  # its processes and pauses take seconds
+
 SLICE = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": metadata("a")}
 PATH = "/apis/resource.k8s.io/v1/resourceslices"
 

@@ -104,7 +104,7 @@ async def test_directory_that_hangs_holds_up_only_devices_that_it_describes(
     try:
         async with serving(world(tmp_path, view, patience=patience)) as here:
             await sim.wait_for(lambda: health(sim, "acme.test/direct") == {"b": True})
-            assert health(sim) == {"a": False}
+            await sim.wait_for(lambda: health(sim) == {"a": False})
             reason, _ = here.node.problems["cdi-file", "acme"]
             assert "does not answer" in reason
             here.node.publish(view_of(gpu("a"), sick(gpu("b")), offers=offers))
