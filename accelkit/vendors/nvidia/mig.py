@@ -123,6 +123,8 @@ def _spelt(name: object) -> str:
 
 def _computed(index: int, info: Answer, memory: int) -> str:
     """The name where the driver gives none: eighths of the memory, in whole gigabytes."""
+    if not memory:
+        raise Rubbish("neither a name of its profiles nor its memory is told")
     share = (number(info.memorySizeMB, "a profile's memory", 1 << 30) << 20) / memory
     gigabytes = round(ceil(share * 8) / 8 * ceil(memory / (1 << 30)))
     return f"{number(info.sliceCount, 'slices', MOST_SLOTS)}g.{gigabytes}gb{_EXTRA.get(index, '')}"

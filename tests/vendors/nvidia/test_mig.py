@@ -5,9 +5,11 @@ import pytest
 
 from accelkit import Device, Unreadable
 from accelkit.core.model import contradictions, part_of
-from accelkit.vendors.nvidia import mig
+from accelkit.vendors.nvidia import facts, mig
+from accelkit.vendors.nvidia.card import card_of
+from accelkit.vendors.nvidia.nvml import Nvml
 from accelkit.vendors.nvidia.products import PRODUCTS
-from tests.vendors.nvidia.bench import Bench, Make
+from tests.vendors.nvidia.bench import Bench, Liar, Make
 
 
 def parts(bench: Bench) -> list[Device]:
@@ -200,3 +202,19 @@ def test_partition_whose_rights_are_gone_hides_neither_its_gpu_nor_other_partiti
     (unread,) = made.unreadable()
     assert (unread.subject, unread.code) == (going.id.name, "not-there")
     assert "gi1/ci0/access" in unread.reason
+
+
+def test_gpu_that_tells_neither_names_nor_memory_any_more_has_no_profiles(bench: Make) -> None:
+    """Names are computed of its memory."""
+    made = bench("h100", 1)
+    made.do("mig gpu-0 on")
+    (device,) = made.devices()
+    host = Liar(made.directory)
+    host.lies = {
+        "nvmlDeviceGetGpuInstanceProfileInfoV": lambda _real, *_args: facts.FUNCTION_NOT_FOUND,
+        "nvmlDeviceGetMemoryInfo": lambda _real, *_args: facts.NOT_SUPPORTED,
+    }
+
+    card = card_of(Nvml(host, ["/"]), device)
+
+    assert card.cut.profiles == ()
