@@ -217,6 +217,16 @@ class Source:
     async def _read(self, call: Call[T], *args: object) -> T:
         return await self.lanes.read(call.lane, self._ask(call, args))
 
+    async def _told(self, call: Call[T], *args: object) -> T | None:
+        """The answer; None: there is none, which is a problem until there is. Never raises."""
+        try:
+            answer = await self._read(call, *args)
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+            self._note((call.name, ""), error)
+            return None
+        self.problems.pop((call.name, ""), None)
+        return answer
+
     async def _work(
         self, call: Call[T], args: tuple[object, ...], about: Collection[DeviceId]
     ) -> T:
@@ -251,35 +261,20 @@ class Source:
         if not issubclass(self.kind, SupportsHolders):
             return
         ours = tuple(device for device in devices if device.id.vendor == self.name)
-        try:
-            self.processes = await self._read(calls.HOLDERS, ours)
-        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
-            self._note(("holders", ""), error)
-        else:
-            self.problems.pop(("holders", ""), None)
+        found = await self._told(calls.HOLDERS, ours)
+        if found is not None:
+            self.processes = found
 
     async def diagnose(self) -> tuple[Finding, ...]:
         """What it finds wrong with the host; never raises."""
         if not issubclass(self.kind, SupportsDiagnosis):
             return ()
-        try:
-            found = await self._read(calls.DIAGNOSE)
-        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
-            self._note(("diagnose", ""), error)
-            return ()
-        self.problems.pop(("diagnose", ""), None)
-        return found
+        return await self._told(calls.DIAGNOSE) or ()
 
     async def measure(self, devices: Iterable[Device]) -> tuple[Sample, ...] | None:
         """What is measured of its *devices* now; None: it could not be. Never raises."""
         ours = tuple(device for device in devices if device.id.vendor == self.name)
-        try:
-            found = await self._read(calls.SAMPLES, ours)
-        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
-            self._note(("samples", ""), error)
-            return None
-        self.problems.pop(("samples", ""), None)
-        return found
+        return await self._told(calls.SAMPLES, ours)
 
     @property
     def watches_files(self) -> bool:
@@ -301,13 +296,7 @@ class Source:
 
     async def interpret(self, signal: Signal) -> tuple[Event, ...]:
         """What *signal* means to it; never raises."""
-        try:
-            events = await self._read(calls.INTERPRET, signal)
-        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
-            self._note(("interpret", ""), error)
-            return ()
-        self.problems.pop(("interpret", ""), None)
-        return events
+        return await self._told(calls.INTERPRET, signal) or ()
 
     async def watched_files(self) -> Seen | None:
         """Files that its signals name, as they are now; None: not known. Never raises."""
