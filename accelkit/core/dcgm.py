@@ -3,7 +3,9 @@
 Not here: what DCGM measures and no vendor tells us.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 
 import attrs
 
@@ -73,6 +75,8 @@ def as_dcgm(
     """
     values = {(m.device, m.metric, m.own): m.value for m in measured if m.device in devices}
     found: dict[str, dict[tuple[str, ...], float]] = {metric.name: {} for metric in DCGM}
+    if not values:
+        return found
     for device, whose in _labels(devices, holdings, node):
         for one in _NAMES:
             if (value := values.get((device, one.source, one.own))) is not None:
@@ -96,9 +100,8 @@ def _labels(
         (d for d in devices.values() if d.parent is None),
         key=lambda d: (d.id.vendor, d.locality.pci_address or "", d.id),
     )
-    numbers: dict[DeviceId, int] = {}
-    for device in whole:
-        numbers[device.id] = sum(one.vendor == device.id.vendor for one in numbers)
+    next_of: defaultdict[str, Iterator[int]] = defaultdict(count)
+    numbers = {device.id: next(next_of[device.id.vendor]) for device in whole}
     for device in devices.values():
         number = numbers.get(device.root, 0)
         profile = device.placement.profile if device.placement is not None else ""
