@@ -1,10 +1,8 @@
 """What connects GPUs: xGMI as KFD tells it, and PCIe switches. Not here: where a GPU hangs."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import combinations
 
-from accelkit import Device, DeviceId, Group, Host, Link, LinkKind, NotThere
+from accelkit import Device, DeviceId, Group, Host, Link, LinkKind, NotThere, switch_links
 from accelkit.vendors.amd import facts
 from accelkit.vendors.amd.card import nodes_by_address
 from accelkit.vendors.amd.kfd import NODES, numbers, read_topology
@@ -13,8 +11,6 @@ XGMI = 11
 """Linux, drivers/gpu/drm/amd/amdkfd/kfd_crat.h, CRAT_IOLINK_TYPE_XGMI."""
 _MEGA = 1_000_000
 _MOST_LINKS = 16
-_FUNCTIONS = "/sys/bus/pci/devices"
-_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 
 def read_links(host: Host, devices: Iterable[Device]) -> Iterator[Link]:
@@ -25,7 +21,7 @@ def read_links(host: Host, devices: Iterable[Device]) -> Iterator[Link]:
         if d.parent is None and d.locality.pci_address is not None
     }
     yield from _fabric(host, wholes)
-    yield from _switches(host, wholes)
+    yield from switch_links(host, wholes, maker=facts.PCI_VENDOR)
 
 
 def hives(devices: Iterable[Device]) -> Iterator[Group]:
@@ -85,38 +81,3 @@ def _count(least: int, most: int) -> int:
     if not least or most % least or most // least > _MOST_LINKS:
         return 1
     return max(1, most // least)
-
-
-def _switches(host: Host, wholes: Mapping[str, DeviceId]) -> Iterator[Link]:
-    """PCIe switches that two GPUs share; the core knows host bridges and NUMA nodes itself."""
-    bridges = {address: _bridges(host, address) for address in sorted(wholes)}
-    for one, two in combinations(bridges, 2):
-        shared = _shared(bridges[one], bridges[two])
-        if shared:
-            rest = max(len(bridges[one]), len(bridges[two])) - shared
-            kind = LinkKind.SWITCH if rest <= 1 else LinkKind.BRIDGE
-            yield Link.between(wholes[one], wholes[two], kind)
-
-
-def _shared(one: tuple[str, ...], two: tuple[str, ...]) -> int:
-    pairs = zip(one, two, strict=False)
-    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(two)))
-
-
-def _bridges(host: Host, address: str) -> tuple[str, ...]:
-    """PCIe bridges above a GPU, from the root down, without the two that are a part of it."""
-    try:
-        parts = host.resolve(f"{_FUNCTIONS}/{address}").split("/")
-    except NotThere:
-        return ()
-    above = [part for part in parts[:-1] if _ADDRESS.fullmatch(part)]
-    while above and _is_amd(host, above[-1]):
-        above.pop()
-    return tuple(above)
-
-
-def _is_amd(host: Host, address: str) -> bool:
-    try:
-        return int(host.read(f"{_FUNCTIONS}/{address}/vendor"), 16) == facts.PCI_VENDOR
-    except (NotThere, ValueError):
-        return False

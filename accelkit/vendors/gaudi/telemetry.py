@@ -12,8 +12,6 @@ _MILLI, _MICRO, _MEGA = 1e-3, 1e-6, 1e6
 """Units of hwmon: Linux, Documentation/hwmon/sysfs-interface.rst."""
 _HOTTEST_C, _MOST_W = 300.0, 10_000.0
 """More is taken as rubbish."""
-_ERRORS = ("correctable", "nonfatal", "fatal")
-"""Linux, Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats."""
 _MOST = 1 << 53
 
 
@@ -76,13 +74,5 @@ def _settings(card: Card, device: Device) -> Iterator[Sample]:
 
 
 def _errors(card: Card, device: Device) -> Iterator[Sample]:
-    for kind in _ERRORS:
-        try:
-            lines = card.function.read(f"aer_dev_{kind}").splitlines()
-        except SourceError:
-            continue
-        for line in lines:
-            name, _, count = line.strip().partition(" ")
-            if name.startswith("TOTAL_ERR") and count.isascii() and count.isdecimal():
-                total = min(int(count[:20]), _MOST)
-                yield _sample(device, "hw_errors_total", total, type=f"pcie-{kind}")
+    for kind, total in card.function.errors().items():
+        yield _sample(device, "hw_errors_total", min(total, _MOST), type=f"pcie-{kind}")
