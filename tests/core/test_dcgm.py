@@ -97,3 +97,7 @@ def test_no_name_is_there_twice() -> None:
     names = [metric.name for metric in DCGM]
 
     assert len(set(names)) == len(names)
+
+
+def test_what_nobody_measured_has_no_series() -> None:
+    assert series() == {}
