@@ -5,6 +5,7 @@ from importlib import import_module
 _MODULES = {
     "allocation": "ContainerEdits Edits Finding Grant Granted Hook Mount Sample Setting "
     "equal_share",
+    "device_files": "file_finding",
     "errors": "AccelkitError AccessDenied ConfigError ConfigRefused DriverNotReady IllegalSet "
     "LibraryMissing MissingParts ModeBusy ModelError NeedsReset NotThere PartitionError "
     "PartitionInUse PlaceOccupied SourceError SourceTimeout StartOver UnsatisfiableLayout",

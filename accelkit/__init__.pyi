@@ -10,6 +10,9 @@ from accelkit.core.allocation import (
     Setting as Setting,
     equal_share as equal_share,
 )
+from accelkit.core.device_files import (
+    file_finding as file_finding,
+)
 from accelkit.core.errors import (
     AccelkitError as AccelkitError,
     AccessDenied as AccessDenied,

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from accelkit import Device, Finding, Host, PciFunction, SourceError, Unreadable
+from accelkit import Device, Finding, Host, PciFunction, SourceError, Unreadable, file_finding
 from accelkit.vendors.amd import facts
 from accelkit.vendors.amd.modes import kfd_users
 
-_OTHERS = 0o006
 _SEEN_BY_NAME = {
     "driver-not-ready": "the amdgpu kernel module",
     "kfd-missing": "the kernel",
@@ -93,24 +92,19 @@ def _counts(devices: Iterable[Device]) -> Iterator[Finding]:
 def _files(host: Host, devices: Iterable[Device]) -> Iterator[Finding]:
     paths = sorted({n.on_host for d in devices if d.usable for n in d.nodes})
     for path in paths:
-        found = host.stat(path)
-        if found is None:
-            yield Finding(
-                symptom="containers cannot use GPUs",
-                suspect="device files",
-                proof=f"{path} is not there",
-                remedy="udev makes it; let the agent see the host's /dev",
-                sure=True,
-            )
-        elif found.mode & _OTHERS != _OTHERS:
-            yield Finding(
-                symptom="containers that do not run as root cannot use GPUs",
-                suspect="permissions",
-                proof=f"{path} has mode {found.mode:o}",
-                remedy="give the pods the group of it (supplementalGroups: render, video), "
-                "or let udev set mode 0666",
-            )
-            return  # they are all alike
+        finding = file_finding(
+            host,
+            path,
+            "containers cannot use GPUs",
+            users="GPUs",
+            missing="udev makes it; let the agent see the host's /dev",
+            closed="give the pods the group of it (supplementalGroups: render, video), "
+            "or let udev set mode 0666",
+        )
+        if finding is not None:
+            yield finding
+            if not finding.sure:
+                return  # they are all alike
 
 
 def _users(host: Host, devices: Iterable[Device]) -> Iterator[Finding]:

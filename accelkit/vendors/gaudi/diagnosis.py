@@ -4,11 +4,19 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
-from accelkit import AccessDenied, DeviceId, Finding, Host, PciFunction, SourceError, holders_of
+from accelkit import (
+    AccessDenied,
+    DeviceId,
+    Finding,
+    Host,
+    PciFunction,
+    SourceError,
+    file_finding,
+    holders_of,
+)
 from accelkit.vendors.gaudi import edits, facts, software
 from accelkit.vendors.gaudi.cards import Card, card_at, names_elsewhere
 
-_OTHERS = 0o006
 _KERNEL_LOG = "see dmesg for messages of habanalabs"
 
 
@@ -77,22 +85,16 @@ def _card_or_finding(
 def _of_card(card: Card) -> Iterator[Finding]:
     host, address = card.function.host, card.function.address
     for node in card.nodes():
-        found = host.stat(node.on_host)
-        if found is None:
-            yield Finding(
-                symptom=f"Gaudi card {address} is not offered",
-                suspect="device files",
-                proof=f"{node.on_host} is not there",
-                remedy="wait for udev and for resets; else reload habanalabs",
-                sure=True,
-            )
-        elif found.mode & _OTHERS != _OTHERS:
-            yield Finding(
-                symptom="containers that do not run as root cannot use Gaudi cards",
-                suspect="permissions",
-                proof=f"{node.on_host} has mode {found.mode:o}",
-                remedy="let udev give it mode 0666, or run the containers with its group",
-            )
+        finding = file_finding(
+            host,
+            node.on_host,
+            f"Gaudi card {address} is not offered",
+            users="Gaudi cards",
+            missing="wait for udev and for resets; else reload habanalabs",
+            closed="let udev give it mode 0666, or run the containers with its group",
+        )
+        if finding is not None:
+            yield finding
     yield from _status(card)
 
 

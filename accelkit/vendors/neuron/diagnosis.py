@@ -2,10 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 
-from accelkit import AccessDenied, Finding, Host, NotThere, PciFunction, SourceError, Unreadable
+from accelkit import (
+    AccessDenied,
+    Finding,
+    Host,
+    NotThere,
+    PciFunction,
+    SourceError,
+    Unreadable,
+    file_finding,
+)
 from accelkit.vendors.neuron import chips, facts, lnc, places
-
-_OTHERS = 0o006
 
 
 def diagnose(host: Host, functions: Sequence[PciFunction], tool: str) -> Iterator[Finding]:
@@ -84,23 +91,17 @@ def _rights(host: Host, indices: Sequence[int]) -> Iterator[Finding]:
 
 
 def _node(host: Host, index: int) -> Iterator[Finding]:
-    path = f"/dev/{chips.word_of(index)}"
-    found = host.stat(path)
-    if found is None:
-        yield Finding(
-            symptom=f"containers cannot use {chips.word_of(index)}",
-            suspect="device files",
-            proof=f"{path} is not there",
-            remedy="udevadm trigger, or load the driver anew",
-            sure=True,
-        )
-    elif found.mode & _OTHERS != _OTHERS:
-        yield Finding(
-            symptom="containers that do not run as root cannot use chips",
-            suspect="permissions",
-            proof=f"{path} has mode {found.mode:o}",
-            remedy="let the udev rule of aws-neuronx-dkms set 0666",
-        )
+    name = chips.word_of(index)
+    finding = file_finding(
+        host,
+        f"/dev/{name}",
+        f"containers cannot use {name}",
+        users="chips",
+        missing="udevadm trigger, or load the driver anew",
+        closed="let the udev rule of aws-neuronx-dkms set 0666",
+    )
+    if finding is not None:
+        yield finding
 
 
 def _logical_cores(host: Host) -> Iterator[Finding]:

@@ -11,13 +11,13 @@ from accelkit import (
     PciFunction,
     SourceError,
     StartOver,
+    file_finding,
 )
 from accelkit.vendors.nvidia import driver, edits, nodes
 from accelkit.vendors.nvidia.discovery import FOREIGN_DRIVERS, bound_to, unsupported_platform
 from accelkit.vendors.nvidia.nvml import Nvml
 from accelkit.vendors.nvidia.reading import count_gpus
 
-_OTHERS = 0o006
 _TOOLKIT = ("/usr/bin/nvidia-ctk", "/usr/bin/nvidia-container-runtime")
 
 
@@ -102,22 +102,16 @@ def _nodes(host: Host) -> Iterator[Finding]:
     wanted = [*nodes.CONTROL]
     wanted += [f"/dev/{n}" for n in host.names("/dev") if n[:6] == "nvidia" and n[6:].isdecimal()]
     for path in wanted:
-        found = host.stat(path)
-        if found is None:
-            yield Finding(
-                symptom="containers cannot use GPUs",
-                suspect="device files",
-                proof=f"{path} is not there",
-                remedy="nvidia-modprobe -u -c 0, or nvidia-smi, makes it",
-                sure=True,
-            )
-        elif found.mode & _OTHERS != _OTHERS:
-            yield Finding(
-                symptom="containers that do not run as root cannot use GPUs",
-                suspect="permissions",
-                proof=f"{path} has mode {found.mode:o}",
-                remedy="set NVreg_DeviceFileMode=0666, or run the containers with the group of it",
-            )
+        finding = file_finding(
+            host,
+            path,
+            "containers cannot use GPUs",
+            users="GPUs",
+            missing="nvidia-modprobe -u -c 0, or nvidia-smi, makes it",
+            closed="set NVreg_DeviceFileMode=0666, or run the containers with the group of it",
+        )
+        if finding is not None:
+            yield finding
 
 
 def _library(session: Callable[[], Nvml], functions: int) -> Iterator[Finding]:

@@ -2,12 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
-from accelkit import DeviceId, Finding, Host, SourceError
+from accelkit import DeviceId, Finding, Host, SourceError, file_finding
 from accelkit.vendors.tpu.chips import Chip, Unready, nodes_of, shared_nodes
 from accelkit.vendors.tpu.discovery import Inventory, name_of
 from accelkit.vendors.tpu.facts import TPU_ENV
-
-_OTHERS = 0o006
 
 
 def diagnose(host: Host, here: Inventory, strangers: Mapping[DeviceId, str]) -> Iterator[Finding]:
@@ -64,22 +62,16 @@ def _chip(host: Host, chip: Chip) -> Iterator[Finding]:
 
 
 def _node(host: Host, chip: Chip, path: str) -> Iterator[Finding]:
-    found = host.stat(path)
-    if found is None:
-        yield Finding(
-            symptom=f"containers cannot use {name_of(chip)}",
-            suspect="device files",
-            proof=f"{path} is not there",
-            remedy="a restart of the virtual machine seldom brings it back: make a new one",
-            sure=True,
-        )
-    elif found.mode & _OTHERS != _OTHERS:
-        yield Finding(
-            symptom="containers that do not run as root cannot use TPUs",
-            suspect="permissions",
-            proof=f"{path} has mode {found.mode:o}",
-            remedy="let udev give it mode 0666, or run the containers as root",
-        )
+    finding = file_finding(
+        host,
+        path,
+        f"containers cannot use {name_of(chip)}",
+        users="TPUs",
+        missing="a restart of the virtual machine seldom brings it back: make a new one",
+        closed="let udev give it mode 0666, or run the containers as root",
+    )
+    if finding is not None:
+        yield finding
 
 
 def _slice(here: Inventory) -> Iterator[Finding]:
