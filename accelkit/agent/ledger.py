@@ -210,8 +210,12 @@ class Ledger:
     def _make(self) -> None:
         for directory in (self._claims, self._quarantine, self._scratch):
             self._disk.make(directory, _PRIVATE)
-        if self._disk.mark(self._claims / MARKER) is None:
-            put(self._disk, self._claims / MARKER, f"{self._boot}\n".encode(), _FILE)
+        marker = self._claims / MARKER
+        if self._disk.mark(marker) is None:
+            # Made as a lock is: of instances that start at once, none replaces another's.
+            handle = self._disk.lock(marker)
+            if handle is not None:
+                self._disk.unlock(marker, handle, remove=False)
 
     def _fill_again(self, *, locked: bool) -> None:
         """Fill a directory that was emptied, unless somebody else does."""

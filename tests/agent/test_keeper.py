@@ -1,11 +1,13 @@
 import asyncio
 import json
+from pathlib import Path
 
 import attrs
 import pytest
 
 from accelkit.core.allocation import Answer, ClaimRef, PodRef
 from accelkit.core.claims import EntryState
+from accelkit.core.clock import RealClock
 from accelkit.core.errors import (
     ClaimMismatch,
     LedgerBusy,
@@ -18,7 +20,7 @@ from accelkit.core.errors import (
 from accelkit.core.model import Holder, Holding
 from accelkit.core.values import HolderKind
 from tests.agent.keeping.board import CUT, WHOLE, Board, ident
-from tests.agent.keeping.storage import MemoryStorage
+from tests.agent.keeping.storage import MemoryStorage, RealStorage
 from tests.agent.keeping.virtual import virtually
 from tests.agent.keeping.world import (
     BOOT,
@@ -420,13 +422,29 @@ async def test_a_damaged_entry_is_told_its_devices_are_held_and_its_claim_can_co
     assert set(world.files(RUN)) == {f"{BOOT}/claims/.kept", "reserve.lock"}
 
 
-@virtually
-async def test_a_run_directory_that_cannot_be_read_keeps_the_keeper_from_starting() -> None:
-    world = plain()
-    filled(world)
+async def test_a_run_directory_that_cannot_be_read_keeps_the_keeper_from_starting(
+    tmp_path: Path,
+) -> None:
+    storage = RealStorage(tmp_path)
+    claims = storage.path(Path(CLAIMS))
+    claims.parent.mkdir(parents=True)
+    claims.write_text("not a directory")
 
     with pytest.raises(LedgerError):
-        await world.begun()
+        await World(Board(plain=("a",)), storage, RealClock()).begun()
+
+
+@virtually
+async def test_a_full_disk_does_not_keep_the_keeper_from_starting() -> None:
+    world = plain()
+    filled(world)
+    agent = await world.begun()
+    with pytest.raises(NoSpace):
+        await agent.keeper.prepare(allocation("1", "a"))
+
+    filled(world, full=False)
+
+    assert await agent.keeper.prepare(allocation("1", "a"))
 
 
 @virtually

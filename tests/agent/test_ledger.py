@@ -7,7 +7,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from accelkit.agent.disk import HostDisk
+from accelkit.agent.disk import HostDisk, Mark
 from accelkit.agent.ledger import Ledger
 from accelkit.core.allocation import ClaimRef, Piece
 from accelkit.core.claim_record import Record, write_record
@@ -311,6 +311,29 @@ def test_files_that_were_removed_together_with_their_marker_are_written_again(
     ledger.refresh()
 
     assert set(opened(tmp_path).entries) == {"1"}
+
+
+def test_instances_that_start_at_once_do_not_take_each_other_for_an_emptied_directory(
+    tmp_path: Path,
+) -> None:
+    class Overtaken(HostDisk):
+        """Another instance starts between its first look and its first write."""
+
+        def mark(self, path: Path) -> Mark | None:
+            found = super().mark(path)
+            if found is None and not others:
+                others.append(of(tmp_path))
+                others[0].open()
+            return found
+
+    others: list[Ledger] = []
+    ledger = Ledger(tmp_path, "b1", writer="1.0", clock=VirtualClock(), disk=Overtaken())
+    ledger.open()
+
+    for instance in (ledger, *others):
+        instance.refresh()
+        assert instance.wiped == 0
+    assert len(others) == 1
 
 
 def test_a_directory_that_somebody_else_fills_is_left_to_them(tmp_path: Path) -> None:

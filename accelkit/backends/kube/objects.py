@@ -18,7 +18,11 @@ PAGE = 16
 FRESH_STARTS = 3
 """Of a list whose pages expire before all are read; then it is asked for whole."""
 IDLE_S = 90.0
-"""Longest silence of a watch. A bookmark comes every minute (k8s.io/apiserver, storage/cacher)."""
+"""Longest silence of a watch.
+
+A bookmark comes every minute if an object of the kind changed meanwhile, on whatever node
+(k8s.io/apiserver, storage/cacher); where none did, the watch begins anew.
+"""
 WATCH_S = (300.0, 600.0)
 """A watch ends by itself after some time between these, so that all do not begin at once."""
 REVIEWS = Resource(
