@@ -444,7 +444,9 @@ async def test_a_full_disk_does_not_keep_the_keeper_from_starting() -> None:
 
     filled(world, full=False)
 
-    assert await agent.keeper.prepare(allocation("1", "a"))
+    await agent.keeper.prepare(allocation("1", "a"))
+
+    assert set(agent.keeper.entries) == {"1"}
 
 
 @virtually

@@ -125,7 +125,10 @@ async def test_a_quiet_watch_brings_a_bookmark_every_minute(
             await asyncio.to_thread(change_elsewhere, cluster)
             await asyncio.sleep(5.0)
 
-    *brought, _ = await asyncio.gather(*map(watched, every), others_change())
+    changing = asyncio.create_task(others_change())
+    brought = await asyncio.gather(*map(watched, every))
+    await changing
+
     for changes in brought:
         assert {change.kind for change in changes} == {ChangeKind.BOOKMARK}
         assert all(meta(change.item, "resourceVersion") for change in changes)
