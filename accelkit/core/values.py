@@ -116,6 +116,8 @@ _FREEZERS = {
 }
 
 _VERSION = re.compile(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:\.\d+)*(?:-([0-9A-Za-z.-]+))?(?:\+.*)?")
+_DIGITS = 20
+"""Of one number; Python reads none that has thousands."""
 
 
 @total_ordering
@@ -140,8 +142,10 @@ class Version:
             ModelError: *text* does not begin with a number.
         """
         found = _VERSION.fullmatch(text.strip().removeprefix("v"))
-        if found is None:
-            raise ModelError(f"{text!r} is not a version", remedy="give numbers and dots, as 1.2.3")
+        if found is None or any(len(digits or "") > _DIGITS for digits in found.groups()[:3]):
+            raise ModelError(
+                f"{text[:64]!r} is not a version", remedy="give numbers and dots, as 1.2.3"
+            )
         major, minor, patch, pre = found.groups()
         return cls(int(major), int(minor or 0), int(patch or 0), pre or "")
 
