@@ -6,8 +6,9 @@ import signal
 import socket
 from pathlib import Path
 
-from accelkit.conformance import nursery
+from accelkit.conformance.bench import Scope
 from accelkit.conformance.model import Feature, Level, Unanswered
+from accelkit.conformance.nursery import Started
 from accelkit.conformance.subjects import NEIGHBOUR, PluginSubject
 from accelkit.core.host import ReadOnly
 from accelkit.core.model import Device
@@ -27,16 +28,16 @@ class AgentDriver:
 
     Args:
         subject: The plugin.
+        scope: Ends what is started.
         directory: Machine, policy, run directory and log are made in it.
-        scale: Multiplies patience.
     """
 
-    def __init__(self, subject: PluginSubject, directory: Path, scale: float) -> None:
+    def __init__(self, subject: PluginSubject, scope: Scope, directory: Path) -> None:
         self._subject = subject
-        self._scale = scale
+        self._scope = scope
         self._vendors = [subject.name]
         self._kubelet: Path | None = None
-        self._process: nursery.Started | None = None
+        self._process: Started | None = None
         self._moved: list[tuple[Path, Path]] = []
         self._node = "conformance"
         self.home = directory
@@ -62,7 +63,7 @@ class AgentDriver:
         policy = self.home / "policy.json"
         policy.write_text(json.dumps(self._policy(kubelet)), encoding="utf-8")
         words = ["agent", "--policy", str(policy), "--node", self._node, "--host", self.machine]
-        self._process = nursery.start(words, self.log)
+        self._process = self._scope.start(words, self.log)
 
     def _policy(self, kubelet: Path) -> dict[str, object]:
         options = {self._subject.name: dict(self._subject.options)}
@@ -88,10 +89,11 @@ class AgentDriver:
     def stop(self) -> None:
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)
+        patience_s = self._scope.patience(STOP_S)
         try:
-            code = self._process.wait(STOP_S * self._scale)
+            code = self._process.wait(patience_s)
         except TimeoutError:
-            raise Unanswered(f"it has not ended {STOP_S * self._scale:g} s after SIGTERM") from None
+            raise Unanswered(f"it has not ended {patience_s:g} s after SIGTERM") from None
         self._process = None
         if code:
             raise Unanswered(f"it ended with code {code} after SIGTERM{self.said()}")

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
 import attrs
 
+from accelkit.conformance import nursery
 from accelkit.conformance.model import Feature, Unanswered
 from accelkit.conformance.subjects import Cut, PluginSubject
 from accelkit.core.allocation import Grant, Granted
@@ -54,27 +55,57 @@ class Scope:
         self.scale = scale
         self.rng = random.Random(seed)  # noqa: S311 - a check repeats with its seed
         self._stack = contextlib.ExitStack()
+        self._lock = threading.Lock()
+        self._closed = False
 
     def directory(self) -> Path:
         """A new directory, with a short path so that sockets fit into it."""
         made = tempfile.TemporaryDirectory(prefix="ak-", ignore_cleanup_errors=True)
-        return Path(self._stack.enter_context(made))
+        self.later(made.cleanup)
+        return Path(made.name)
 
     def memory(self) -> Path:
         """A new directory in memory, as a run directory is; elsewhere if this host has none."""
         shared = _MEMORY if os.access(_MEMORY, os.W_OK) else None
         made = tempfile.TemporaryDirectory(prefix="ak-", dir=shared, ignore_cleanup_errors=True)
-        return Path(self._stack.enter_context(made))
+        self.later(made.cleanup)
+        return Path(made.name)
+
+    def start(self, words: Sequence[str], log: Path) -> nursery.Started:
+        """Start ``accelkit`` with *words*, to be killed at the end; what it says is added to *log*.
+
+        Raises:
+            Unanswered: The end has come.
+        """
+        started = nursery.start(words, log)
+        self.later(lambda: _ended(started))
+        return started
 
     def later(self, undo: Callable[[], object]) -> None:
-        """Call *undo* at the end, the latest first."""
-        self._stack.callback(undo)
+        """Call *undo* at the end, the latest first.
+
+        Raises:
+            Unanswered: The end has come, and *undo* is called: a check that took too long goes on.
+        """
+        with self._lock:
+            if not self._closed:
+                self._stack.callback(undo)
+                return
+        undo()
+        raise Unanswered("what the check made is taken away")
 
     def close(self) -> None:
+        with self._lock:
+            self._closed = True
         self._stack.close()
 
     def patience(self, seconds: float) -> float:
         return seconds * self.scale
+
+
+def _ended(started: nursery.Started) -> None:
+    started.kill()
+    started.wait()
 
 
 class PluginBench(Scope):

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from accelkit.conformance.agent_driver import AgentDriver
+from accelkit.conformance.bench import Scope
 from accelkit.conformance.model import Feature, Unanswered
 from accelkit.conformance.setups import UNITS, Setup, Site
 from accelkit.conformance.subjects import Blocks, PluginSubject
@@ -23,14 +24,14 @@ class ClaimsAgent(AgentDriver):
 
     Args:
         subject: The plugin.
+        scope: Ends what is started.
         directory: Machine, policy, run directory and log are made in it.
-        scale: Multiplies patience.
     """
 
-    def __init__(self, subject: PluginSubject, directory: Path, scale: float) -> None:
+    def __init__(self, subject: PluginSubject, scope: Scope, directory: Path) -> None:
         self._setup = Setup()
         self._site: Site | None = None
-        super().__init__(subject, directory, scale)
+        super().__init__(subject, scope, directory)
 
     def _make_machine(self) -> None:
         """It is made when it is known how many devices it shall have."""
@@ -47,7 +48,7 @@ class ClaimsAgent(AgentDriver):
             set_state(self.machine, words)
 
     def twin(self) -> "ClaimsAgent":
-        made = ClaimsAgent(self._subject, self.home, self._scale)
+        made = ClaimsAgent(self._subject, self._scope, self.home)
         made.log = self.home / "twin.log"
         assert self._site is not None
         made.furnish(self._site, self._setup)
@@ -112,7 +113,11 @@ class ClaimsAgent(AgentDriver):
         words += ["--policy", str(self.home / "policy.json")]
         words += ["--host", self.machine, "--node", self._node]
         ran = subprocess.run(
-            words, capture_output=True, text=True, timeout=_RENDER_S * self._scale, check=False
+            words,
+            capture_output=True,
+            text=True,
+            timeout=self._scope.patience(_RENDER_S),
+            check=False,
         )
         if ran.returncode:
             raise Unanswered(f"no classes are rendered: {ran.stderr.strip()[-300:]}")

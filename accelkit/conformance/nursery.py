@@ -43,6 +43,7 @@ class Started:
         self._line = line
         self._heard = b""
         self._code: int | None = None
+        self._waits = threading.Lock()
         self.pid = int(self._hear(_START_S))
 
     def send_signal(self, number: int) -> None:
@@ -59,10 +60,11 @@ class Started:
         Raises:
             TimeoutError: It has not ended in time.
         """
-        if self._code is None:
-            self._code = int(self._hear(timeout_s))
-            self._line.close()
-        return self._code
+        with self._waits:
+            if self._code is None:
+                self._code = int(self._hear(timeout_s))
+                self._line.close()
+            return self._code
 
     def _hear(self, timeout_s: float | None) -> bytes:
         self._line.settimeout(timeout_s)

@@ -257,7 +257,8 @@ def _findings(
     limit_s = bench.patience(LIMIT_S[check.level])
     thread.join(limit_s)
     if thread.is_alive():
-        found.findings.append(f"the check has not ended after {limit_s:g} s: {_stands(thread)}")
+        # It may go on, and find that all was taken away.
+        found = Found([f"the check has not ended after {limit_s:g} s: {_stands(thread)}"])
     if found.findings and isinstance(bench, ClaimsBench):
         bench.spoil()
     try:

@@ -41,7 +41,7 @@ class SocketBench(Scope):
         super().__init__(seed, scale)
         self.subject = subject
         self.driver: Driver = (
-            AgentDriver(subject, self.directory(), scale)
+            AgentDriver(subject, self, self.directory())
             if isinstance(subject, PluginSubject)
             else subject.driver
         )

@@ -73,12 +73,13 @@ class Stage:
         self.home = self.scope.directory()
         self.root = fixed or root or self.home / "k"
         self.name = driver_name(subject)
-        self.driver = _driver_of(subject, self.home, scale)
+        self.driver = _driver_of(subject, self.scope, self.home)
         self.cdi = subject.cdi if isinstance(subject, DriverSubject) else self.driver.cdi
         self.numbers = count(1)
         """For names of objects."""
         self.first_seen_s = 0.0
         """When the devices were there for the first time, on the monotonic clock."""
+        self._runs = False
         self._subject = subject
         self.kubeconfig = (fixed or self.home) / "kubeconfig"
         self.api = ApiSim(setup.release, seed=seed, port=port_of(self.kubeconfig))
@@ -116,6 +117,21 @@ class Stage:
         )
 
     # Its life.
+
+    def run(self) -> None:
+        """Start everything, unless it runs, and wait until devices can be had by claims.
+
+        Raises:
+            Unanswered: They do not come.
+        """
+        if self._runs:
+            return
+        self._runs = True
+        self.open()
+        if self.setup.through == "dra":
+            self.start()
+        else:
+            self.driver.start(self.root)
 
     def open(self) -> None:
         """Start everything but the driver, which finds a kubelet that has removed old slices."""
@@ -269,9 +285,9 @@ def driver_name(subject: Subject) -> str:
     return f"{subject.vendor.name}.accelkit.dev"
 
 
-def _driver_of(subject: Subject, home: Path, scale: float) -> ClaimsDriver:
+def _driver_of(subject: Subject, scope: Scope, home: Path) -> ClaimsDriver:
     if isinstance(subject, PluginSubject):
-        return ClaimsAgent(subject, home, scale)
+        return ClaimsAgent(subject, scope, home)
     driver = subject.driver
     assert hasattr(driver, "furnish")
     return driver  # type: ignore[return-value]  # a driver with a DRA name is one of claims
@@ -309,11 +325,7 @@ class Stages:
                 self._coming[fitting(self._subject, setup)] -= 1
 
     def take(self, setup: Setup, seed: int, scale: float) -> Stage:
-        """A stage with *setup* whose devices are published; of one process there is one only.
-
-        Raises:
-            Unanswered: The driver does not come.
-        """
+        """A stage with *setup*, to be run if it does not; of one process there is one only."""
         with self._lock:
             found = next((one for one in self._idle if one.setup == setup), None)
             alone = isinstance(self._subject, DriverSubject)
@@ -323,7 +335,7 @@ class Stages:
             self._idle = [one for one in self._idle if one not in spare]
         for one in spare:
             one.close()
-        return found or opened(Stage(self._subject, setup, seed, scale))
+        return found or Stage(self._subject, setup, seed, scale)
 
     def give(self, stage: Stage) -> None:
         """Let the next check have *stage*, or end it."""
@@ -343,21 +355,3 @@ class Stages:
     def close(self) -> None:
         while self._idle:
             self._idle.pop().close()
-
-
-def opened(stage: Stage) -> Stage:
-    """*stage*, running.
-
-    Raises:
-        Unanswered: The driver does not come; nothing runs then.
-    """
-    try:
-        stage.open()
-        if stage.setup.through == "dra":
-            stage.start()
-        else:
-            stage.driver.start(stage.root)
-    except BaseException:
-        stage.close()
-        raise
-    return stage

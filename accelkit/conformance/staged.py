@@ -22,7 +22,7 @@ from accelkit.conformance.sims.dra.events import DriverRegistered
 from accelkit.conformance.sims.dra.wiping import wipe
 from accelkit.conformance.sims.kubelet import KubeletSim
 from accelkit.conformance.socket_bench import FIRST_S
-from accelkit.conformance.stage import Stage, Stages, fitting, opened
+from accelkit.conformance.stage import Stage, Stages, fitting
 from accelkit.conformance.subjects import ClaimsDriver, Subject
 from accelkit.core.allocation import ClaimRef
 from accelkit.core.kube import Json
@@ -149,7 +149,7 @@ class Staged(Scope):
         setup = attrs.evolve(self._setup, **wishes)  # type: ignore[arg-type]  # its fields
         if fresh:
             self._spoilt = True
-            stage = opened(Stage(self.subject, setup, self.seed, self.scale))
+            stage = Stage(self.subject, setup, self.seed, self.scale)
         else:
             stage = self._stages.take(setup, self.seed, self.scale)
         return self.enter(stage)
@@ -158,8 +158,16 @@ class Staged(Scope):
         """Work with *stage* from now on; devices that can be had side by side, at least one.
 
         Of a driver whose devices can be cut, all that can be had.
+
+        Raises:
+            Unanswered: None comes.
         """
         self.work_with(stage)
+        try:
+            stage.run()
+        except BaseException:
+            self.spoil()
+            raise
         if stage.setup.through != "dra":
             return []
         found = [d for d in self.devices() if d.free]

@@ -1,12 +1,14 @@
 """What runs for one check serves the next one, unless something was found."""
 
+import threading
 from pathlib import Path
 
 import pytest
 
+from accelkit.conformance.checks import CHECKS
 from accelkit.conformance.model import Verdict
 from accelkit.conformance.report import Report
-from accelkit.conformance.runner import Options, Select, run
+from accelkit.conformance.runner import Options, Select, run, run_check
 from tests.conformance.bad_claims import Literal
 from tests.conformance.test_claim_checks import subject
 from tests.conformance.toy_claims import ToyClaims
@@ -58,3 +60,23 @@ def test_driver_that_leaves_files_behind_is_started_anew(tmp_path: Path) -> None
 
     assert [result.verdict for result in report.results] == [Verdict.PASS] * 2
     assert starts == 2
+
+
+def test_check_that_takes_too_long_to_begin_leaves_no_driver(tmp_path: Path) -> None:
+    go_on, ends = threading.Event(), list[str]()
+
+    class Stuck(ToyClaims):
+        def start(self, kubelet: Path) -> None:
+            go_on.wait()
+            super().start(kubelet)
+
+        def kill(self) -> None:
+            ends.append("killed")
+            super().kill()
+
+    check = next(check for check in CHECKS if check.id == "DR05")
+    result = run_check(check, subject(Stuck, tmp_path), Options(deadline_scale=0.02))
+
+    assert "the check has not ended after 1.2 s" in result.findings[0]
+    assert ends == ["killed"]
+    go_on.set()

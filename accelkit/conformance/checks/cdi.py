@@ -12,7 +12,7 @@ from accelkit.conformance.setups import Setup
 from accelkit.conformance.sims.dra import specs
 from accelkit.conformance.sims.dra.cdi import SUFFIXES, Unresolvable, read_specs
 from accelkit.conformance.sims.dra.events import PreparedDevice
-from accelkit.conformance.stage import Stage, opened
+from accelkit.conformance.stage import Stage
 from accelkit.conformance.staged import SOON_S
 from accelkit.core.allocation import ClaimRef
 
@@ -171,7 +171,7 @@ def without_directory(bench: ClaimsBench) -> Iterator[str]:
     if stage.cdi.exists():
         stage.close()
         raise Inapplicable(f"{stage.cdi} has files of others in it")
-    found = bench.prepared(bench.claim(bench.enter(opened(stage))[0]))
+    found = bench.prepared(bench.claim(bench.enter(stage)[0]))
     if not _resolvable(bench, found):
         yield "where its CDI directory is missing, a claim is answered without a file"
 

@@ -21,7 +21,7 @@ from accelkit.conformance.sims.dra.events import (
 from accelkit.conformance.sims.events import Notified
 from accelkit.conformance.sims.plugins import accepts
 from accelkit.conformance.sims.watcher import sockets
-from accelkit.conformance.stage import Stage, opened
+from accelkit.conformance.stage import Stage
 from accelkit.conformance.staged import SOON_S
 from accelkit.conformance.subjects import DriverSubject
 from accelkit.core.limits import is_dns_subdomain
@@ -114,7 +114,7 @@ def long_paths(bench: ClaimsBench) -> Iterator[str]:
     length = SOCKET_LIMIT - ROOM - len(f"{above}//plugins_registry/")
     root = above / ("x" * length)
     setup = Setup()
-    bench.enter(opened(Stage(subject, setup, bench.seed, bench.scale, root=root)))
+    bench.enter(Stage(subject, setup, bench.seed, bench.scale, root=root))
     yield from ()
 
 

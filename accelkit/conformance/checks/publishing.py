@@ -12,7 +12,7 @@ from accelkit.conformance.sims.api.faults import writes
 from accelkit.conformance.sims.api.journal import Asked
 from accelkit.conformance.sims.api.values import number, part, parts, text
 from accelkit.conformance.sims.dra.events import DriverRegistered
-from accelkit.conformance.stage import Stage, opened
+from accelkit.conformance.stage import Stage
 from accelkit.conformance.staged import SOON_S, STILL_S
 from accelkit.core.kube import SLICES, Json
 
@@ -212,7 +212,7 @@ def spread(bench: ClaimsBench) -> Iterator[str]:
     delays = []
     for node in NODES:
         stage = Stage(bench.subject, Setup(), bench.seed, bench.scale, node=node)
-        bench.enter(opened(stage))
+        bench.enter(stage)
         (registered,) = bench.sim.seen(DriverRegistered, driver=stage.name)[:1]
         late_s = stage.first_seen_s - registered.at
         if late_s > bench.patience(FIRST_WRITE_S):
