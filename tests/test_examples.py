@@ -42,7 +42,7 @@ def host(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, tmp_path / "site", PLUGIN, "acme")
+    install(monkeypatch, tmp_path / "site", PLUGIN)
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ def test_new_plugin_shows_its_devices_and_keeps_every_promise_in_process(
 ) -> None:
     project, node = tmp_path / "project", tmp_path / "node"
     made = run("vendor", "new", name, project)
-    install(monkeypatch, tmp_path / "site", project, name)
+    install(monkeypatch, tmp_path / "site", project)
     run("simulate", name, "--count", 2, node)
     run("simulate", "set", node, "fault", "npu-1", "hot", "FATAL")
 

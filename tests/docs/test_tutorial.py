@@ -1,0 +1,39 @@
+"""The tutorial does what it says: every file is written, every command is run, in its order."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.reader import Reader, acts
+
+PAGES = sorted((Path(__file__).parents[2] / "docs" / "tutorial").glob("[0-9]*.md"))
+LONGEST = 65
+"""Lines of the vendor's file, at the end of each page."""
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_page_of_the_tutorial_shows_what_happens(
+    page: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """On what the pages before have made of the project; each page makes nodes of its own."""
+    reader = Reader(tmp_path, monkeypatch, lambda: "".join(capsys.readouterr()))
+    try:
+        for before in PAGES[: PAGES.index(page)]:
+            made = [a for a in acts(before) if a.how != "run" or makes_the_project(a.what)]
+            assert [wrong for act in made if (wrong := reader.do(act))] == []
+        wrongs = [wrong for act in acts(page) if (wrong := reader.do(act))]
+        wrongs += reader.wrong_so_far()
+        length = len(Path("acme_accelkit/__init__.py").read_text().splitlines())
+    finally:
+        reader.end()
+
+    assert wrongs == []
+    assert length <= LONGEST
+
+
+def makes_the_project(line: str) -> bool:
+    return line.startswith(("accelkit vendor new", "pip install", "cd "))
