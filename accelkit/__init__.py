@@ -18,7 +18,7 @@ _MODULES = {
     "processes": "holders_of",
     "tables": "FunctionTable",
     "values": "Enforcement FrozenMap GroupRule HolderKind LinkKind Scope Severity Version "
-    "dns_label",
+    "dns_label is_host_path",
     "vendor": "Access PciMatch Signal Signals SupportsDiagnosis SupportsEvents SupportsGroups "
     "SupportsHealth SupportsHolders SupportsLinks SupportsPartitioning SupportsPreparation "
     "SupportsSignals SupportsTelemetry Vendor",

@@ -90,6 +90,7 @@ from accelkit.core.values import (
     Severity as Severity,
     Version as Version,
     dns_label as dns_label,
+    is_host_path as is_host_path,
 )
 from accelkit.core.vendor import (
     Access as Access,

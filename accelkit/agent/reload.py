@@ -1,6 +1,7 @@
 """The policy file as it is on disk: text to a policy. Not here: what a policy may say."""
 
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import yaml
@@ -18,6 +19,8 @@ SIZE_LIMIT = 1 << 20
 """Bytes. A policy of a whole fleet is some ten thousand."""
 DEPTH_LIMIT = 32
 """Mappings and lists in each other."""
+NUMBER_LIMIT = 64
+"""Characters of a number. Python refuses to write what is much longer."""
 
 
 def read_policy_file(path: str | Path) -> Policy:
@@ -57,7 +60,12 @@ def load_yaml(text: str, name: str = "$") -> object:
         tree: object = yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
     except yaml.MarkedYAMLError as error:
         raise ConfigError([(_at(name, error.problem_mark), _reason(error))]) from error
-    except (yaml.YAMLError, ValueError) as error:
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position]
+        line, column = before.count("\n") + 1, error.position - before.rfind("\n")
+        place = f"{name}, line {line}, column {column}"
+        raise ConfigError([(place, f"{error.character:#06x} is no letter of YAML")]) from error
+    except yaml.YAMLError as error:
         raise ConfigError([(name, f"not YAML: {' '.join(str(error).split())}")]) from error
     return tree
 
@@ -98,19 +106,24 @@ def _trick(event: yaml.Event, depth: int) -> str | None:
         return "anchors and aliases are not read"
     if tag := getattr(event, "tag", None):
         return f"the tag {tag} is not read"
+    if isinstance(event, yaml.ScalarEvent) and event.value == "<<" and event.implicit[0]:
+        return "merge keys are not read"
     return f"nested more than {DEPTH_LIMIT} deep" if depth > DEPTH_LIMIT else None
 
 
 class _Loader(SafeLoader):
-    """Refuses keys that are given twice, where others keep the last."""
+    """Refuses keys that are no text, as JSON does, and those given twice."""
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[object, object]:
     seen: dict[object, object] = {}
     for key_node, value_node in node.value:
         key = loader.construct_object(key_node, deep=True)
-        if isinstance(key, (dict, list)):
-            raise yaml.MarkedYAMLError(problem="a key must be text", problem_mark=node.start_mark)
+        if not isinstance(key, str):
+            quotes = f": put {key_node.value} in quotes" if key_node.id == "scalar" else ""
+            raise yaml.MarkedYAMLError(
+                problem=f"a key must be text{quotes}", problem_mark=key_node.start_mark
+            )
         if key in seen:
             raise yaml.MarkedYAMLError(
                 problem=f"the key {key!r} is given twice", problem_mark=key_node.start_mark
@@ -119,7 +132,33 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[object, object]:
     return seen
 
 
+def _scalar(
+    read: Callable[[SafeLoader, yaml.ScalarNode], object], what: str
+) -> Callable[[_Loader, yaml.ScalarNode], object]:
+    """*read* for what looks like a *what*, and may be none."""
+
+    def construct(loader: _Loader, node: yaml.ScalarNode) -> object:
+        try:
+            if len(node.value) <= NUMBER_LIMIT:
+                return read(loader, node)
+            wrong = f"{len(node.value)} characters are no {what}"
+        except (ValueError, OverflowError):
+            wrong = f"{node.value} is no {what}"
+        raise yaml.MarkedYAMLError(
+            problem=f"{wrong}; text that looks like one must be in quotes",
+            problem_mark=node.start_mark,
+        )
+
+    return construct
+
+
 _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+for _tag, _read, _what in (
+    ("int", SafeLoader.construct_yaml_int, "number"),
+    ("float", SafeLoader.construct_yaml_float, "number"),
+    ("timestamp", SafeLoader.construct_yaml_timestamp, "date"),
+):
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_tag}", _scalar(_read, _what))
 
 
 def _at(name: str, mark: object) -> str:

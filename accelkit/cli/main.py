@@ -114,8 +114,13 @@ def _open_streams() -> None:
 
 
 def _say(error: AccelkitError) -> None:
-    text = str(error)
-    lines = text.splitlines() if isinstance(error, ConfigError) else [f"error: {text}"]
+    from accelkit.core.foreign import printable  # noqa: PLC0415 - only errors need it
+
+    if isinstance(error, ConfigError):  # keys of a file may hold anything, ends of lines, too
+        lines = [f"{path}: {text}" for path, text in error.problems]
+    else:
+        lines = f"error: {error}".splitlines()
+    lines = [printable(line) for line in lines]
     if error.remedy:
         lines.append(f"remedy: {error.remedy}")
     with contextlib.suppress(OSError):  # the exit code says it, too

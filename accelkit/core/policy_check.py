@@ -3,6 +3,8 @@
 import re
 from collections.abc import Collection, Iterable, Mapping
 
+import attrs
+
 from accelkit.core.attributes import PUBLISHED, is_attribute_id
 from accelkit.core.backend import BackendFactory
 from accelkit.core.errors import ConfigError
@@ -16,12 +18,18 @@ from accelkit.core.serde import from_tree
 from accelkit.core.serde.keys import child, did_you_mean, key_of
 from accelkit.core.serde.pruning import without
 from accelkit.core.sharing_check import Found
-from accelkit.core.values import is_dns_label
+from accelkit.core.units import Seconds, format_duration
+from accelkit.core.values import is_dns_label, is_host_path
 from accelkit.core.vendor import Vendor
 
 SCALE_LIMIT = 100.0
 """Most that ``deadlineScale`` may be: longer deadlines are hangs by another name."""
 PORT_LIMIT = 65535
+SHORTEST = Seconds(0.01)
+"""Between two reads: more often a node would do little else."""
+LONGEST = Seconds(365 * 24 * 3600)
+"""Of any duration: clocks and sockets take no number."""
+_KUBE_CONFIGS = ("in-cluster", "none")
 _SOCKET_NAME = len("x-01234567.sock")
 _LISTEN = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]*):(?P<port>[0-9]{1,5})", re.ASCII)
 
@@ -85,6 +93,8 @@ def policy_problems(
         *repeated("$.offers", [o.name for o in policy.offers]),
         *offer_problems(policy.offers, backends),
         *_health(policy),
+        *_drivers(policy, vendors),
+        *_kube(policy),
         *_listen(policy),
         *_events(policy),
         *not_yet(policy),
@@ -145,8 +155,10 @@ def _paths(paths: Paths, kubelet_directory: str) -> Found:
         "$.backends.kubelet.directory": kubelet_directory or "/",
     }
     for path, text in given.items():
-        if not text.startswith("/") or ".." in text.split("/") or "\0" in text:
+        if not is_host_path(text):
             yield path, f"expected an absolute path without '..', found {text!r}"
+    if is_host_path(paths.run) and not paths.run.strip("/."):
+        yield "$.paths.run", "must be a folder of the agent's own"
     directories = {
         "$.paths.kubelet": paths.plugins_registry,
         "$.paths.run": paths.run,
@@ -167,13 +179,23 @@ def _vendors(policy: Policy, installed: Mapping[str, type[Vendor]] | None) -> Fo
             continue
         vendor = installed.get(block.name)
         if vendor is None:
-            hint = did_you_mean(block.name, installed) or f"; there are {listed(installed)}"
-            yield f"{path}.name", f"no vendor {block.name!r} is installed{hint}"
+            yield f"{path}.name", _not_installed(block.name, installed)
             continue
         try:
             options_of(vendor, block.options, f"{path}.options")
         except ConfigError as error:
             yield from error.problems
+
+
+def _not_installed(name: str, installed: Iterable[str]) -> str:
+    hint = did_you_mean(name, installed) or f"; there are {listed(installed)}"
+    return f"no vendor {name!r} is installed{hint}"
+
+
+def _drivers(policy: Policy, installed: Mapping[str, type[Vendor]] | None) -> Found:
+    for name in policy.backends.dra.drivers:
+        if installed is not None and name not in installed:
+            yield child("$.backends.dra.drivers", name), _not_installed(name, installed)
 
 
 def _durations(policy: Policy) -> Found:
@@ -192,6 +214,18 @@ def _durations(policy: Policy) -> Found:
     for path, seconds in positive.items():
         if seconds <= 0:
             yield path, "must be longer than 0s"
+        elif path.startswith("$.read.") and seconds < SHORTEST:
+            yield path, f"must be at least {format_duration(SHORTEST)}"
+    yield from _too_long(policy, "$")
+
+
+def _too_long(value: object, path: str) -> Found:
+    for field in attrs.fields(type(value)):  # type: ignore[arg-type]  # an attrs class
+        part, place = getattr(value, field.name), child(path, key_of(field.name))
+        if field.type is Seconds and part > LONGEST:
+            yield place, f"must be at most {format_duration(LONGEST)}"
+        elif attrs.has(type(part)):
+            yield from _too_long(part, place)
 
 
 def _known_attributes(vendors: Mapping[str, type[Vendor]] | None) -> Collection[str] | None:
@@ -240,6 +274,17 @@ def _health(policy: Policy) -> Found:
             yield f"{path}.vendor", f"expected a vendor's name, found {override.vendor!r}"
         if not is_dns_label(override.code):
             yield f"{path}.code", f"expected a condition's code, found {override.code!r}"
+    for n, code in enumerate(policy.health.evict):
+        if not is_dns_label(code):
+            yield child("$.health.evict", n), f"expected a condition's code, found {code!r}"
+
+
+def _kube(policy: Policy) -> Found:
+    text = policy.kube.config
+    if text not in _KUBE_CONFIGS and not is_host_path(text):
+        words = f"{', '.join(_KUBE_CONFIGS)} or the absolute path of a file"
+        hint = did_you_mean(text, _KUBE_CONFIGS)
+        yield "$.kube.config", f"expected {words}, found {text!r}{hint}"
 
 
 def _listen(policy: Policy) -> Found:

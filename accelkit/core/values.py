@@ -264,6 +264,11 @@ def is_dns_label(text: str, limit: int = 63) -> bool:
     return len(text) <= limit and _LABEL.fullmatch(text) is not None
 
 
+def is_host_path(text: str) -> bool:
+    """Whether *text* is an absolute path that leaves no folder it names."""
+    return text.startswith("/") and ".." not in text.split("/") and "\0" not in text
+
+
 def dns_label(text: str, limit: int = 63) -> str:
     """*text* as a DNS label: lower case, anything else folded to dashes, *limit* long.
 

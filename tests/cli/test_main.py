@@ -38,6 +38,20 @@ def test_configuration_error_lists_every_problem_with_its_path(
     assert [line.split(":")[0] for line in said] == ["$.offerz", "$.http.listen"]
 
 
+def test_what_a_file_says_cannot_steer_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text('"\\e[2J\\n$.offers: fine": 1\nlogging: {level: "\\e[31m"}\n')
+
+    code = main(["agent", "--policy", str(file)])
+    said = capsys.readouterr().err
+
+    assert code == 2
+    assert said.splitlines()[0] == '$["\ufffd[2J\ufffd$.offers: fine"]: unknown key'
+    assert "\x1b" not in said
+
+
 def test_file_that_cannot_be_read_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["agent", "--policy", "/no/such/file"]) == 2
     assert capsys.readouterr().err.startswith("/no/such/file: cannot be read: No such file")

@@ -329,6 +329,32 @@ def test_policy_is_fine(tree: object) -> None:
             "$.http.listen",
             "expected host:port, :port or nothing, found 'http://x:1'",
         ),
+        ({"read": {"health": "9ms"}}, "$.read.health", "must be at least 10ms"),
+        ({"kube": {"timeout": "9000h"}}, "$.kube.timeout", "must be at most 8760h"),
+        (
+            {"shutdown": {"waitForClaims": "9000h"}},
+            "$.shutdown.waitForClaims",
+            "must be at most 8760h",
+        ),
+        ({"paths": {"run": "//."}}, "$.paths.run", "must be a folder of the agent's own"),
+        (
+            {"kube": {"config": "in-clutser"}},
+            "$.kube.config",
+            (
+                "expected in-cluster, none or the absolute path of a file, found 'in-clutser'"
+                ", did you mean 'in-cluster'?"
+            ),
+        ),
+        (
+            {"backends": {"dra": {"drivers": {"amce": "gpu.corp.example"}}}},
+            "$.backends.dra.drivers.amce",
+            "no vendor 'amce' is installed, did you mean 'acme'?",
+        ),
+        (
+            {"health": {"evict": ["Bad Code"]}},
+            "$.health.evict[0]",
+            "expected a condition's code, found 'Bad Code'",
+        ),
     ],
 )
 def test_policy_is_wrong_in_one_place(tree: object, path: str, text: str) -> None:

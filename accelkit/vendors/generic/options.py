@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import attrs
 
-from accelkit import FrozenMap, ModelError, dns_label
+from accelkit import FrozenMap, ModelError, dns_label, is_host_path
 
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 _USB_ID = re.compile(r"[0-9a-f]{4}", re.ASCII)
@@ -145,7 +145,7 @@ def check_path(path: str, placeholders: tuple[str, ...]) -> None:
     Raises:
         ValueError: It is not absolute, leaves its folder, or has an unknown placeholder.
     """
-    if not path.startswith("/") or ".." in path.split("/") or "\0" in path:
+    if not is_host_path(path):
         raise ValueError(f"{path!r} must be an absolute path without ..")
     unknown = sorted(set(_PLACEHOLDER.findall(path)) - set(placeholders))
     if unknown:

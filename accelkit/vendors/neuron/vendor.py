@@ -38,6 +38,7 @@ from accelkit import (
     Vendor,
     Version,
     holders_of,
+    is_host_path,
     pci_functions,
 )
 from accelkit.vendors.neuron import (
@@ -61,6 +62,12 @@ class NeuronOptions:
 
     neuron_ls: str = facts.TOOL
     """Program that knows where chips hang, which no file tells; empty: none is run."""
+
+    def __attrs_post_init__(self) -> None:
+        if self.neuron_ls and not is_host_path(self.neuron_ls):
+            raise ValueError(
+                f"neuronLs must be an absolute path without .., not {self.neuron_ls!r}"
+            )
 
 
 class Neuron(

@@ -39,6 +39,7 @@ from accelkit import (
     Unreadable,
     Vendor,
     Version,
+    is_host_path,
     pci_functions,
 )
 from accelkit.vendors.nvidia import (
@@ -81,6 +82,14 @@ class NvidiaOptions:
     """Folder of libvgpu.so and ld.so.preload, for ``enforce: library``."""
     mps_directory: str = "/run/accelkit/mps"
     """Folder of the MPS daemons, for ``enforce: mps``: mps in the agent's run directory."""
+
+    def __attrs_post_init__(self) -> None:
+        given = {"hamiCore": self.hami_core, "mpsDirectory": self.mps_directory}
+        if self.driver_root != "auto":
+            given["driverRoot"] = self.driver_root
+        for key, path in given.items():
+            if not is_host_path(path):
+                raise ValueError(f"{key} must be an absolute path without .., not {path!r}")
 
 
 class Nvidia(

@@ -16,7 +16,7 @@ from accelkit import (
     Mount,
     SourceError,
 )
-from accelkit.core.errors import AllocationError
+from accelkit.core.errors import AllocationError, ConfigError
 from accelkit.core.policy_check import options_of
 from accelkit.core.reading import grant_edits
 from accelkit.core.serde import from_tree
@@ -201,6 +201,12 @@ def test_operator_may_forbid_neuron_ls() -> None:
     options = options_of(Neuron, {"neuronLs": ""})
 
     assert options == NeuronOptions(neuron_ls="")
+
+
+@pytest.mark.parametrize("path", ["neuron-ls", "/opt/../neuron-ls", "/a\0b"])
+def test_program_that_cannot_be_on_the_host_is_refused_before_it_is_looked_for(path: str) -> None:
+    with pytest.raises(ConfigError, match="neuronLs must be an absolute path"):
+        options_of(Neuron, {"neuronLs": path})
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,14 @@ import pytest
 
 from accelkit import LinkKind, Signal
 from accelkit.agent.signals import matching
+from accelkit.core.errors import ConfigError
 from accelkit.core.model import Snapshot
+from accelkit.core.policy_check import options_of
 from accelkit.core.reading import read_inventory
 from accelkit.core.vendor import ABILITIES, abilities
 from accelkit.vendors.nvidia import accelkit_vendors
 from accelkit.vendors.nvidia.products import PRODUCTS
-from accelkit.vendors.nvidia.vendor import Nvidia
+from accelkit.vendors.nvidia.vendor import Nvidia, NvidiaOptions
 from tests.vendors.nvidia.bench import Make
 
 
@@ -81,3 +83,16 @@ def test_closing_twice_and_reading_again_is_fine(bench: Make) -> None:
     made.vendor.close()
 
     assert made.discover() == before
+
+
+@pytest.mark.parametrize("key", ["driverRoot", "hamiCore", "mpsDirectory"])
+@pytest.mark.parametrize("path", ["", "driver", "/opt/../driver", "/a\0b"])
+def test_folder_that_cannot_be_on_the_host_is_refused_before_it_is_looked_for(
+    key: str, path: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"{key} must be an absolute path"):
+        options_of(Nvidia, {key: path})
+
+
+def test_driver_may_be_looked_for_where_it_usually_is() -> None:
+    assert options_of(Nvidia, {"driverRoot": "auto"}) == NvidiaOptions()
