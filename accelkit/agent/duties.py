@@ -311,6 +311,7 @@ class Duties:
             made=self.keeper.made,
             unmade=self.keeper.unmade,
             stuck=self.keeper.stuck,
+            renamed=self.keeper.renamed,
         )
 
     def _events_kube(self) -> KubePort | None:

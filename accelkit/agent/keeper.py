@@ -9,7 +9,13 @@ import attrs
 
 from accelkit.agent.claim_files import ClaimFiles
 from accelkit.agent.hardware import Hardware
-from accelkit.agent.keeper_holdings import holdings_of, made_by, stuck_in, unmade_by
+from accelkit.agent.keeper_holdings import (
+    holdings_of,
+    made_by,
+    renamed_in,
+    stuck_in,
+    unmade_by,
+)
 from accelkit.agent.keeper_means import CALL_S, Means, Observe, Patience, Tell
 from accelkit.agent.keeper_releases import Releases
 from accelkit.agent.keeper_reserve import reserve
@@ -88,6 +94,7 @@ class Keeper:
             observe=observe,
             changed=changed,
         )
+        self._drivers = drivers
         self._ledger = ledger
         self._files = files
         self._clock = clock
@@ -203,6 +210,11 @@ class Keeper:
     def stuck(self) -> frozenset[DeviceId]:
         """Devices of claims that could not be undone."""
         return stuck_in(self._ledger)
+
+    @property
+    def renamed(self) -> frozenset[DeviceId]:
+        """Devices of claims whose driver is called otherwise by now."""
+        return renamed_in(self._ledger, self._drivers())
 
     @property
     def problems(self) -> tuple[Problem, ...]:

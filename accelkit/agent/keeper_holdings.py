@@ -1,5 +1,7 @@
 """What claims hold, have made and left behind, as the record says."""
 
+from collections.abc import Collection
+
 from accelkit.agent.keeper_means import DRA
 from accelkit.agent.ledger import Ledger
 from accelkit.core.allocation import ClaimRef
@@ -52,4 +54,14 @@ def stuck_in(ledger: Ledger) -> frozenset[DeviceId]:
         for entry in ledger.entries.values()
         if entry.state is EntryState.STUCK
         for piece in entry.places
+    )
+
+
+def renamed_in(ledger: Ledger, drivers: Collection[str]) -> frozenset[DeviceId]:
+    """Devices that claims have from drivers that are called otherwise now: *drivers*."""
+    return frozenset(
+        piece.device
+        for entry in ledger.entries.values()
+        for piece in entry.places
+        if (name := entry.called.get(piece.device.vendor)) is not None and name not in drivers
     )

@@ -159,6 +159,7 @@ async def _written(
         pieces=tuple(term.piece for term in terms),
         pods=allocation.pods,
         extended=allocation.extended,
+        drivers=allocation.drivers,
         modes=FrozenMap(_modes(terms, roots)),
     )
     of_root = {root.id: places_on(root) for root in roots.values()}

@@ -70,6 +70,7 @@ class Claimed:
     made: frozenset[DeviceId] = frozenset()
     unmade: frozenset[DeviceId] = frozenset()
     stuck: frozenset[DeviceId] = frozenset()
+    renamed: frozenset[DeviceId] = frozenset()
 
 
 class Knowledge:
@@ -192,6 +193,7 @@ class Knowledge:
             makers=self._makers,
             made=claimed.made,
             stuck=claimed.stuck,
+            renamed=claimed.renamed,
             going=self.going,
         )
 

@@ -4,6 +4,8 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
+import attrs
+
 from accelkit.agent.knowledge import Knowledge
 from accelkit.agent.metrics import Metrics
 from accelkit.agent.problems import AGENT, Problems
@@ -72,9 +74,10 @@ class Renewal:
             return
         self._metrics.count("accelkit_config_reloads_total", ("accepted",))
         self._problems.solve(AGENT, "config-invalid", subject)
+        self._say_restart(policy)
+        policy = attrs.evolve(policy, **{block: getattr(self._first, block) for block in AT_START})
         await self._knowledge.adopt(policy)
         self._backends.start(policy)
-        self._say_restart(policy)
         for source in self._knowledge.sources.values():
             source.inventory.ring(urgent=True)
         log.info("policy read", extra={"revision": self._knowledge.store.view.revision})

@@ -143,6 +143,8 @@ class Allocation:
     pods: tuple[PodRef, ...] = ()
     extended: str | None = None
     """The resource name, for a claim that the scheduler made for an extended resource."""
+    drivers: FrozenMap[str, str] = FrozenMap()
+    """Names of all drivers from which it has devices, by vendor."""
 
 
 @attrs.frozen(kw_only=True, field_transformer=freeze)

@@ -24,7 +24,7 @@ T = TypeVar("T")
 MAJOR, MINOR = 1, 0
 FORMAT = f"{MAJOR}.{MINOR}"
 
-_OPAQUE = {"spec", "amounts"}
+_OPAQUE = {"spec", "amounts", "drivers"}
 """Keys whose values have keys of their own: replaced as a whole."""
 _FORMAT = re.compile(r"(\d{1,9})\.(\d{1,9})")
 _DEVICE = re.compile(rb'"device"\s*:\s*"([^"\\/]{1,80}/[^"\\/]{1,80})"')
@@ -114,6 +114,7 @@ def _tree(entry: LedgerEntry) -> dict[str, object]:
         "since": None if entry.since is None else _time(entry.since),
         "claim": _ref(entry.claim),
         "driver": entry.driver,
+        "drivers": dict(entry.drivers),
         "extended": entry.extended,
         "pods": [_ref(pod) for pod in entry.pods],
         "pieces": [_piece(piece) for piece in entry.pieces],
@@ -169,6 +170,7 @@ def _entry(tree: Tree) -> LedgerEntry:
         driver=_get(tree, "driver", str),
         pieces=tuple(_read_piece(item) for item in _items(tree, "pieces")),
         pods=tuple(PodRef(**_read_ref(item)) for item in _items(tree, "pods")),
+        drivers=_read_words_by_key(tree, "drivers"),
         extended=_maybe(tree, "extended", str),
         modes=FrozenMap((_device(m), _get(m, "mode", str)) for m in _items(tree, "modes")),
         create=tuple(DeviceId.parse(text) for text in _words(tree, "create")),
@@ -203,6 +205,11 @@ def _read_piece(tree: Tree) -> Piece:
         admin=_get(tree, "admin", bool),
         offer=_maybe(tree, "offer", str) or "",
     )
+
+
+def _read_words_by_key(tree: Tree, key: str) -> FrozenMap[str, str]:
+    found = _maybe(tree, key, dict) or {}
+    return FrozenMap({one: _get(found, one, str) for one in found})
 
 
 def _read_setting(tree: Tree) -> Setting:

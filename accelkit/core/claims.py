@@ -57,6 +57,8 @@ class LedgerEntry:
     """Those for which it was reserved when it was prepared."""
     extended: str | None = None
     """The resource name, for a claim that the scheduler made for an extended resource."""
+    drivers: FrozenMap[str, str] = FrozenMap()
+    """What the drivers were called from which it has devices, by vendor; see `called`."""
     modes: FrozenMap[DeviceId, str] = FrozenMap()
     """The mode that a whole device must be in while the claim lives."""
     create: tuple[DeviceId, ...] = ()
@@ -72,6 +74,15 @@ class LedgerEntry:
     """When it came into its state."""
     writer: str = attrs.field(default="", eq=False)
     """The version that wrote it."""
+
+    @property
+    def called(self) -> Mapping[str, str]:
+        """What the drivers were called from which it has devices, by vendor, as far as is known.
+
+        Only those who were called so are asked by the kubelet to give it back.
+        """
+        vendors = {piece.device.vendor for piece in self.pieces}
+        return self.drivers or (dict.fromkeys(vendors, self.driver) if len(vendors) == 1 else {})
 
     @property
     def places(self) -> tuple[Piece, ...]:

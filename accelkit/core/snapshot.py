@@ -113,6 +113,7 @@ def build_view(
     makers: Collection[str] | None = None,
     made: Collection[DeviceId] = (),
     stuck: Collection[DeviceId] = (),
+    renamed: Collection[DeviceId] = (),
     going: Mapping[DeviceId, str] = MappingProxyType({}),
     dra_waits: Mapping[str, str] = MappingProxyType({}),
     kubelet_waits: Mapping[str, str] = MappingProxyType({}),
@@ -135,6 +136,7 @@ def build_view(
         makers: Vendors whose plugins can make partitions; None: all.
         made: Partitions that were made for claims.
         stuck: Devices that a claim left behind.
+        renamed: Devices that claims have from a driver of another name.
         going: Devices that are about to be unmade or set to another mode, and why.
         dra_waits: Extended-resource names that may not be in a slice yet, and why.
         kubelet_waits: Resource names that the kubelet must see as Unhealthy, and why.
@@ -171,6 +173,7 @@ def build_view(
         potential=could_be,
         made=frozenset(made),
         stuck=frozenset(stuck),
+        renamed=frozenset(renamed),
         dra_waits=FrozenMap(dra_waits),
         kubelet_waits=FrozenMap(kubelet_waits),
     )

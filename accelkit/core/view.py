@@ -67,6 +67,9 @@ class View:
     """Partitions that were made for a claim; all others that exist are somebody else's."""
     stuck: frozenset[DeviceId] = frozenset()
     """Devices that a claim left behind and that could not be undone."""
+    renamed: frozenset[DeviceId] = frozenset()
+    """Devices that claims have from a driver of another name than now: to the driver of now, and
+    to whoever reads what it publishes, these claims are unknown."""
     evict: frozenset[str] = frozenset()
     """Condition codes that may take pods off a device, where the backend can."""
     dra_waits: FrozenMap[str, str] = FrozenMap()

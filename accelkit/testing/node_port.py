@@ -145,6 +145,7 @@ class NodePortDouble:
             state=EntryState.READY,
             claim=allocation.claim,
             driver=allocation.driver,
+            drivers=allocation.drivers,
             pieces=allocation.pieces,
             answer=prepared.answers,
         )

@@ -25,6 +25,7 @@ ENTRY = LedgerEntry(
     ),
     pods=(PodRef(uid="3333", namespace="default", name="p1"),),
     extended="example.com/gpu",
+    drivers=FrozenMap({"nvidia": "nvidia.accelkit.dev"}),
     modes=FrozenMap({WHOLE: "mig"}),
     create=(PART,),
     handles=FrozenMap({PART: "MIG-1"}),
@@ -80,6 +81,7 @@ def test_the_file_is_spelt_as_it_is_documented() -> None:
         "since": "2027-01-31T10:00:00Z",
         "claim": {"uid": "2222-a", "namespace": "default", "name": "c1"},
         "driver": "nvidia.accelkit.dev",
+        "drivers": {"nvidia": "nvidia.accelkit.dev"},
         "extended": "example.com/gpu",
         "pods": [{"uid": "3333", "namespace": "default", "name": "p1"}],
         "pieces": [

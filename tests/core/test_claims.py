@@ -1,7 +1,10 @@
+from typing import Any
+
 import pytest
 
 from accelkit.core.allocation import ClaimRef, Piece
 from accelkit.core.claims import EntryState, LedgerEntry, is_uid
+from accelkit.core.model import DeviceId
 from tests.core.things import of
 
 
@@ -15,6 +18,27 @@ def test_pieces_of_admin_access_take_no_place() -> None:
     )
 
     assert entry.places == (taken,)
+
+
+def entry_of(*vendors: str, **fields: Any) -> LedgerEntry:  # type: ignore[explicit-any]  # of it
+    return LedgerEntry(
+        state=EntryState.READY,
+        claim=ClaimRef(uid="1", namespace="n", name="c"),
+        driver="a.accelkit.dev",
+        pieces=tuple(Piece(device=DeviceId(vendor=vendor, name="x")) for vendor in vendors),
+        **fields,
+    )
+
+
+def test_a_claim_knows_what_its_drivers_were_called() -> None:
+    names = {"a": "a.accelkit.dev", "b": "gpu.corp.example"}
+
+    assert entry_of("a", "b", drivers=names).called == names
+
+
+def test_in_a_record_without_names_the_one_driver_has_that_of_the_claim() -> None:
+    assert entry_of("a", "a").called == {"a": "a.accelkit.dev"}
+    assert entry_of("a", "b").called == {}
 
 
 @pytest.mark.parametrize("text", ["f81d4fae-7dec-11d0-a765-00a0c91e6bf6", "2222", "a" * 64])

@@ -106,6 +106,7 @@ def allocation_of(claim: Json, asked: ClaimRef, driver: Driver, view: View) -> A
             remedy="delete the pod and create it again",
         )
     every = tuple(piece for name in sorted(pieces) for piece in pieces[name])
+    vendors = {driver.name: driver.vendor, **driver.siblings}
     return Allocation(
         claim=asked,
         driver=min(pieces),
@@ -113,6 +114,7 @@ def allocation_of(claim: Json, asked: ClaimRef, driver: Driver, view: View) -> A
         configs=tuple(_configs(allocation, pieces, asked)),
         pods=tuple(_pods(claim, asked.namespace)),
         extended=_extended(claim, every, view),
+        drivers=FrozenMap({vendors[name]: name for name in sorted(pieces)}),
     )
 
 

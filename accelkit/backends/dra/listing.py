@@ -105,7 +105,7 @@ def _offered(view: View, vendor: str, competing: Mapping[DeviceId, Counters]) ->
                     ),
                 )
             ),
-            held=bool(held),
+            held=bool(held) and device.id not in view.renamed,
             exists=exists,
         )
 
@@ -137,7 +137,7 @@ def _terms(view: View, device: Device, held: Iterable[Holding]) -> Offer | None:
 def _taints(view: View, device: Device, *, exists: bool) -> Iterator[Taint]:
     yield from taints.of_health(view.verdicts.get(device.id if exists else device.root), view.evict)
     given = view.assignments.get(device.id)
-    if given is None or given.leaving or given.terms is None:
+    if given is None or given.leaving or given.terms is None or device.id in view.renamed:
         yield taints.taint(taints.LEAVING)
     if device.standing is Standing.LOST:
         yield taints.taint(taints.LOST)
@@ -152,13 +152,14 @@ def _taken(
 ) -> Mapping[DeviceId, Mapping[DeviceId, FrozenMap[str, int]]]:
     """By whole device: what stands in the way and no claim accounts for, and what that takes.
 
-    Partitions that somebody else made, and whatever a claim left behind.
+    Partitions that somebody else made, and whatever a claim left behind, or has from a driver of
+    another name.
     """
     found: dict[DeviceId, dict[DeviceId, FrozenMap[str, int]]] = {}
     for device in view.snapshot.devices:
         strange = device.parent is not None and device.id not in view.made
         strange = strange and not _is_for_good(view, device)
-        if device.root in competing and (strange or device.id in view.stuck):
+        if device.root in competing and (strange or device.id in view.stuck | view.renamed):
             amounts = competing[device.root].of(device)
             found.setdefault(device.root, {})[device.id] = amounts
     return found

@@ -1,6 +1,7 @@
 """The drivers of a node, each with its socket. Not here: what one of them answers."""
 
 import asyncio
+from collections.abc import Iterator
 
 import attrs
 
@@ -33,6 +34,9 @@ class _Served:
 class Drivers:
     """Serves one driver for each vendor, as soon as it is needed and from then on.
 
+    One that was called otherwise when claims were prepared is served by that name, too: the
+    kubelet asks nobody else to give them back, and their pods end only then.
+
     Args:
         node: The agent.
         policy: What drivers are called.
@@ -55,9 +59,9 @@ class Drivers:
         publishing: asyncio.Task[None] | None = None
         async with asyncio.TaskGroup() as group:
             async for view in self._node.views():
-                for vendor in sorted(offered_vendors(view)):
-                    if vendor not in self._served:
-                        self._serve(self._driver(vendor, view), group)
+                for vendor, name in sorted(self._wanted(view)):
+                    if name not in self._served:
+                        self._serve(self._driver(vendor, name, view), group)
                 for served in self._served.values():
                     served.streams.publish(view)
                 publishing = publishing or group.create_task(self._publish())
@@ -77,9 +81,15 @@ class Drivers:
         else:
             await publish(self._node, self._policy, self._registrations, self._on_published)
 
-    def _driver(self, vendor: str, view: View) -> Driver:
+    def _wanted(self, view: View) -> Iterator[tuple[str, str]]:
+        """Vendor and name of each driver; also names of before, by which claims are given back."""
+        for vendor in offered_vendors(view):
+            yield vendor, self._policy.driver_of(vendor)
+        for entry in self._node.claims().values():
+            yield from entry.called.items()
+
+    def _driver(self, vendor: str, name: str, view: View) -> Driver:
         others = {self._policy.driver_of(other): other for other in view.domains if other != vendor}
-        name = self._policy.driver_of(vendor)
         return Driver(name=name, vendor=vendor, pool=self._node.node, siblings=FrozenMap(others))
 
     def _serve(self, driver: Driver, group: asyncio.TaskGroup) -> None:
@@ -95,7 +105,7 @@ class Drivers:
             registrations=self._registrations,
             tell=self._report,
         )
-        self._served[driver.vendor] = _Served(streams, registration)
+        self._served[driver.name] = _Served(streams, registration)
         group.create_task(registration.run())
 
     def _companions(self, driver: Driver, group: asyncio.TaskGroup) -> list[Companion]:

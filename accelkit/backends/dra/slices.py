@@ -197,14 +197,24 @@ class _Term:
         return min((time for time in times if time is not None), default=None)
 
     def _wanted(self, view: View) -> tuple[str, ...]:
-        """Drivers whose slices follow from *view*, those that have none any more among them."""
+        """Drivers whose slices follow from *view*, those that have none any more among them.
+
+        So have those that are called otherwise by now, of whose claims some are left.
+        """
         offered, wanted = offered_vendors(view), vendors_of(view)
         left = (
             vendor
             for vendor in view.snapshot.answered & view.domains.keys() - offered
             if self._seen.of(self.policy.driver_of(vendor), self._now())
         )
-        return tuple(sorted(map(self.policy.driver_of, (*wanted, *left))))
+        now = set(map(self.policy.driver_of, view.domains))
+        former = {
+            name
+            for entry in self.node.claims().values()
+            for name in entry.called.values()
+            if name not in now and self._seen.of(name, self._now())
+        }
+        return tuple(sorted({*map(self.policy.driver_of, (*wanted, *left)), *former}))
 
     def _driver(self, name: str) -> DriverSlices:
         if name not in self._drivers:

@@ -135,6 +135,8 @@ class DriverSlices:
         roots = {f"{device.attributes[PARENT]}-" for device in devices.values()}
         vendors = {device.attributes["vendor"] for device in devices.values()}
         for entry in self.node.claims().values():
+            if self.driver not in entry.called.values():
+                continue
             for piece in entry.places:
                 name = piece.device.name
                 ours = piece.device.vendor in vendors and name not in devices

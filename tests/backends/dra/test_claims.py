@@ -50,6 +50,7 @@ def test_claim_becomes_an_allocation() -> None:
         pieces=(Piece(device=ident("gpu-0"), request="gpu"),),
         configs=made(claim(1, config=[block(HEAD)])).configs,
         pods=(PodRef(uid=uid(101), namespace="default", name="p1"),),
+        drivers=FrozenMap({"acme": DRIVER}),
     )
     assert len(made(claim(1, config=[block(HEAD)])).configs) == 1
 

@@ -2,17 +2,21 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import attrs
 
 from accelkit.backends.dra.backend import create
 from accelkit.backends.dra.claims_tree import at, items, text
+from accelkit.backends.wire import services
 from accelkit.backends.wire.messages import dra
 from accelkit.backends.wire.serve import dial
 from accelkit.conformance.sims.api.server import ApiSim
+from accelkit.core.allocation import ClaimRef, Piece
+from accelkit.core.claims import EntryState, LedgerEntry
 from accelkit.core.kube import CLAIMS, NODES, SLICES
 from accelkit.core.policy import Backends, DraPolicy, Offer, Policy
 from accelkit.core.values import FrozenMap
@@ -23,9 +27,12 @@ from tests.backends.dra.service_world import (
     POOL,
     QUICK,
     KubeDouble,
+    asked,
+    ident,
     node_double,
     prepare,
     result,
+    uid,
 )
 from tests.backends.dra.slices_world import kube_port
 from tests.backends.dra.test_health import gpu, view_of
@@ -79,6 +86,7 @@ async def serving(
     told: DraPolicy = DraPolicy(),  # noqa: B008 - a frozen value
     *,
     reachable: bool = True,
+    prepared: Mapping[str, LedgerEntry] = MappingProxyType({}),
 ) -> AsyncGenerator[World, None]:
     registry = root / "k" / "plugins_registry"
     registry.mkdir(parents=True)
@@ -88,6 +96,7 @@ async def serving(
         kube = kube_port(sim, root)
         node.kube = kube if reachable else None
         node.publish(view)
+        node.entries.update(prepared)
         policy = Policy(paths=node.paths, backends=Backends(dra=told))
         task = asyncio.create_task(create(policy, QUICK).serve(node))
         try:
@@ -178,3 +187,29 @@ async def test_metadata_says_what_the_slice_says(tmp_path: Path) -> None:
             f"{DRIVER}/claim",
             f"{DRIVER}/metadata",
         ]
+
+
+async def test_claims_of_a_driver_that_was_renamed_are_given_back_by_its_old_name(
+    tmp_path: Path,
+) -> None:
+    """The kubelet asks nobody else, and without an answer their pods never end."""
+    entry = LedgerEntry(
+        state=EntryState.READY,
+        claim=ClaimRef(uid=uid(1), namespace="default", name="c1"),
+        driver=DRIVER,
+        pieces=(Piece(device=ident("gpu-0")),),
+    )
+    told = DraPolicy(drivers=FrozenMap({"acme": "gpu.corp.example"}))
+    view = answered("gpu-0", "gpu-1")
+    async with serving(tmp_path, view, told, prepared={entry.claim.uid: entry}) as here:
+        await until(lambda: here.registry.exists() and len(sockets_in(here.registry)) == 2)
+        old, new = sockets_in(here.registry)
+        names = [(await register(path)).name for path in (old, new)]
+        await until(lambda: sorted(here.devices()) == ["gpu-0", "gpu-1"])
+        request = dra.NodeUnprepareResourcesRequest(claims=[asked(1)])
+        async with dial(old) as channel:
+            answer = await services.call(channel, services.UNPREPARE, request, timeout_s=20)
+
+        assert names == [DRIVER, "gpu.corp.example"]
+        assert answer.claims[uid(1)].error == ""
+        assert dict(here.node.claims()) == {}

@@ -14,6 +14,7 @@ from accelkit.core.claims import EntryState, LedgerEntry
 from accelkit.core.errors import BackendError
 from accelkit.core.kube import NODES, SLICES
 from accelkit.core.policy import DraPolicy, Offer, Paths
+from accelkit.core.values import FrozenMap
 from accelkit.testing.node_port import NodePortDouble
 from tests.backends.dra.slices_world import SEVERAL, World, publishing, world
 from tests.backends.dra.views import (
@@ -234,3 +235,20 @@ async def test_node_without_an_api_server_cannot_publish() -> None:
 
     with pytest.raises(BackendError, match="need an API server"):
         await publish(node, DraPolicy(), Registrations(), World.tell)  # type: ignore[arg-type]  # never told
+
+
+async def test_slices_go_of_a_driver_that_was_renamed_while_claims_of_it_are_left(
+    tmp_path: Path,
+) -> None:
+    """It is known to the kubelet by its old name, too, which therefore does not remove them."""
+    async with world(tmp_path, view_of(gpu("a"))) as here:
+        async with publishing(here):
+            await here.settled()
+        assert here.stored()
+        here.node.entries["u"] = claimed("a")
+        here.policy = DraPolicy(drivers=FrozenMap({"acme": "gpu.corp.example"}))
+        here.register("gpu.corp.example")
+        async with publishing(here):
+            await here.until(lambda: here.stored("gpu.corp.example") and not here.stored())
+
+        assert here.node.problems == {}
