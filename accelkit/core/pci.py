@@ -188,15 +188,12 @@ def numa_of(host: Host, address: str) -> int | None:
         node = int(host.read(f"{FUNCTIONS}/{address}/numa_node"))
     except (NotThere, ValueError):
         return None
-    return node if node in cpu_nodes(host) else None
+    return node if _has_cpus(host, node) else None
 
 
 def cpu_nodes(host: Host) -> tuple[int, ...]:
     """NUMA nodes that have CPUs, ascending; empty: the kernel knows no nodes."""
-    found = (_NODE.fullmatch(name) for name in host.names(NODES))
-    return tuple(
-        sorted(int(m[1]) for m in found if m is not None and _text(host, f"{m[0]}/cpulist"))
-    )
+    return tuple(node for node in _nodes(host) if _has_cpus(host, node))
 
 
 def near_nodes(host: Host, node: int) -> tuple[int, ...]:
@@ -205,13 +202,21 @@ def near_nodes(host: Host, node: int) -> tuple[int, ...]:
     Source:
         distance in sysfs: one number for each node, ascending, 10 for itself (ACPI SLIT).
     """
-    nodes = sorted(int(m[1]) for name in host.names(NODES) if (m := _NODE.fullmatch(name)))
+    nodes = _nodes(host)
     far = _text(host, f"node{node}/distance").split()
     if node not in nodes or len(far) != len(nodes):
         return (node,)
     by_node = dict(zip(nodes, far, strict=True))
-    as_near = (n for n in cpu_nodes(host) if n != node and by_node[n] == by_node[node])
-    return (node, *as_near)
+    as_near = (n for n in nodes if n != node and by_node[n] == by_node[node])
+    return (node, *(n for n in as_near if _has_cpus(host, n)))
+
+
+def _nodes(host: Host) -> list[int]:
+    return sorted(int(m[1]) for name in host.names(NODES) if (m := _NODE.fullmatch(name)))
+
+
+def _has_cpus(host: Host, node: int) -> bool:
+    return bool(_text(host, f"node{node}/cpulist"))
 
 
 def _text(host: Host, name: str) -> str:

@@ -346,6 +346,36 @@ def test_what_a_constructor_refuses_is_told_at_its_place() -> None:
     assert (path, "the name must be a DNS label" in text) == ("$.devices[0]", True)
 
 
+@attrs.frozen(kw_only=True)
+class Several:
+    one_or_more: Inner | tuple[Inner, ...] = ()
+    words: tuple[str | Inner, ...] = ()
+
+
+def test_what_may_be_one_or_several_or_a_word_is_read_as_what_it_looks_like() -> None:
+    tree = {"oneOrMore": {"count": 3}, "words": ["a", {"count": 4}]}
+
+    assert from_tree(Several, tree) == Several(
+        one_or_more=Inner(count=3), words=("a", Inner(count=4))
+    )
+    assert from_tree(Several, {"oneOrMore": [{"count": 3}]}) == Several(
+        one_or_more=(Inner(count=3),)
+    )
+
+
+def test_what_is_wrong_inside_of_one_of_several_is_told_with_its_place() -> None:
+    tree = {"oneOrMore": [{"count": "x"}], "words": [{"counts": 4}, 3]}
+
+    with pytest.raises(ConfigError) as caught:
+        from_tree(Several, tree)
+
+    assert [*caught.value.problems] == [
+        ("$.oneOrMore[0].count", "expected a whole number, found 'x'"),
+        ("$.words[0].counts", "unknown key, did you mean 'count'?"),
+        ("$.words[1]", "expected text or a mapping, found the number 3"),
+    ]
+
+
 def test_error_without_words_is_told_by_its_name() -> None:
     @attrs.frozen
     class Grumpy:

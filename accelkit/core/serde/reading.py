@@ -224,6 +224,9 @@ def _read_choice(tree: object, kind: object) -> object:
     if Version in members and isinstance(tree, Mapping):
         # Beside plain text a version says what it is, as in Kubernetes' DeviceAttribute.
         return _CONVERTER.structure(tree, _Versioned).version
+    alike = [member for member in members if _is_as_large(tree, member)]
+    if len(alike) == 1:  # then what is wrong inside is worth more than that nothing fits
+        return _CONVERTER.structure(tree, alike[0])  # type: ignore[arg-type]  # any type
     for member in members:
         try:
             return _CONVERTER.structure(tree, member)  # type: ignore[arg-type]  # any type
@@ -231,6 +234,13 @@ def _read_choice(tree: object, kind: object) -> object:
             continue
     *words, last = (_word(member) for member in members)
     raise Misfit(f"{', '.join(words)} or {last}", tree)
+
+
+def _is_as_large(tree: object, member: object) -> bool:
+    """Whether both are a list or both a mapping with known keys."""
+    if isinstance(tree, Mapping):
+        return kinds.is_fields(member)
+    return isinstance(tree, (list, tuple)) and kinds.is_list(member)
 
 
 @attrs.frozen(kw_only=True)
@@ -242,6 +252,8 @@ def _word(kind: object) -> str:
     words = {bool: "true or false", int: "a whole number", str: "text", float: "a number"}
     if kinds.is_list(kind):
         return "a list"
+    if kinds.is_fields(kind):
+        return "a mapping"
     name: str = getattr(kind, "__name__", str(kind))
     return words[kind] if isinstance(kind, type) and kind in words else name
 

@@ -1,61 +1,41 @@
-"""Devices by rules: nodes that exist, PCI functions, USB devices. Not here: the rules' syntax."""
+"""Devices by rules: nodes and files that exist, PCI functions, USB devices. Not here: looking."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
-from hashlib import sha256
-
-import attrs
+from typing import ClassVar
 
 from accelkit import (
     Condition,
     ContainerEdits,
     Device,
     DeviceId,
-    DeviceNode,
     Edits,
     Evidence,
     FrozenMap,
     Grant,
     Host,
+    IllegalSet,
     Locality,
     MissingParts,
     Mount,
-    NotThere,
-    PciFunction,
-    PciMatch,
     Severity,
     Signals,
     SupportsHealth,
     Unreadable,
     Vendor,
-    dns_label,
-    pci_functions,
 )
-from accelkit.vendors.generic.options import GenericOptions, MountRule, PciRule, Rule, UsbRule
-
-USB_DEVICES = "/sys/bus/usb/devices"
-"""Linux, Documentation/ABI/testing/sysfs-bus-usb."""
-_NAME_LIMIT = 40
-
-
-@attrs.frozen(kw_only=True)
-class Found:
-    """Something that matches a rule."""
-
-    name: str
-    place: str
-    """Path, PCI address, or USB port as in 1-1.2."""
-    node: str | None = None
-    product: str | None = None
-    locality: Locality = Locality()
+from accelkit.vendors.generic.files import Files, filled, patterns, placed
+from accelkit.vendors.generic.finding import Found, find
+from accelkit.vendors.generic.options import GenericOptions, MountRule, NodeRule, Rule
 
 
 class Generic(Vendor, SupportsHealth):
-    """Offers what the operator's rules describe; a device is healthy while its nodes exist."""
+    """Offers what the operator's rules describe; a device is healthy while its files exist."""
 
     name = "generic"
     domain = "generic.accelkit.dev"
     options = GenericOptions
+    attributes: ClassVar[Mapping[str, type]] = {"path": str, "port": str, "serial": str}
     machine = "accelkit.vendors.generic.machine:GenericMachine"
 
     def __init__(self, options: GenericOptions) -> None:
@@ -64,19 +44,20 @@ class Generic(Vendor, SupportsHealth):
 
     @property
     def signals(self) -> Signals:  # type: ignore[override]  # the options decide
-        """Nodes that the rules name, and the buses that they look at."""
+        """Files that the rules name, and the buses that they look at."""
         rules = self._rules.values()
-        paths = {p for r in rules for p in (r.match.path, *r.nodes, *r.optional) if p}
-        buses = {"pci" for r in rules if r.match.pci} | {"usb" for r in rules if r.match.usb}
+        matches = [match for rule in rules for match in rule.matches]
+        paths = {match.glob for match in matches if match.glob is not None}
+        paths |= {part.path for rule in rules for part in rule.parts}
         return Signals(
-            uevents=tuple(sorted(buses)),
+            uevents=tuple(sorted({match.way for match in matches} & {"pci", "usb"})),
             files=tuple(sorted(path for path in paths if "{" not in path)),
         )
 
     def discover(self, host: Host) -> Iterable[Device | Unreadable]:
         seen: dict[str, Device] = {}
         for rule in self._rules.values():
-            for device in self._devices(host, rule):
+            for device in self._devices(Files(host), rule):
                 first = seen.setdefault(device.id.name, device)
                 if first is device:
                     yield device
@@ -88,25 +69,37 @@ class Generic(Vendor, SupportsHealth):
                         remedy="let one rule match one of them, or make them a group",
                     )
 
-    def _devices(self, host: Host, rule: Rule) -> Iterator[Device]:
-        found = tuple(_find(host, rule))
-        if rule.group and found:
-            yield self._device(host, rule, rule.name, found)
-        elif not rule.group:
-            for one in found:
-                yield self._device(host, rule, one.name, (one,))
+    def _devices(self, files: Files, rule: Rule) -> Iterator[Device]:
+        found = find(files, rule)
+        if rule.group:
+            yield from [self._device(files, rule, rule.name, found, 0)] if found else []
+            return
+        limited = [part for part in rule.parts if part.limit]
+        for turn, one in enumerate(found):
+            if all(part.optional or files.of_turn(part, turn) for part in limited):
+                yield self._device(files, rule, one.name, (one,), turn)
 
-    def _device(self, host: Host, rule: Rule, name: str, found: tuple[Found, ...]) -> Device:
+    def _device(
+        self, files: Files, rule: Rule, name: str, found: tuple[Found, ...], turn: int
+    ) -> Device:
         places = [one.place for one in found]
-        patterns = _patterns((*rule.nodes, *rule.optional), rule, places)
-        paths = [one.node for one in found if one.node is not None]
-        paths += [path for pattern in patterns for path in _expand(host, pattern)]
+        own = (
+            files.node(one.node, one.match.container_path, rule.permissions)
+            for one in found
+            if one.node is not None and files.is_node(one.node)
+        )
+        further = (
+            files.node(path, part.container_path, part.permissions or rule.permissions)
+            for part in rule.further
+            for path in _of_part(files, rule, part, places, turn)
+        )
         return self.device(
             name,
             kind=rule.name,
             product=found[0].product,
             locality=found[0].locality if len(found) == 1 else Locality(),
-            nodes=[_node(host, path, rule.permissions) for path in paths],
+            attributes=found[0].attributes if len(found) == 1 else {},
+            nodes=(*own, *further),
             aliases=places,
         )
 
@@ -114,7 +107,8 @@ class Generic(Vendor, SupportsHealth):
         self, host: Host, device: Device, evidence: tuple[Evidence, ...]
     ) -> Iterable[Condition]:
         del evidence
-        if missing := self._missing(host, device):
+        rule = self._rules.get(device.kind)
+        if rule is not None and (missing := _missing(Files(host), rule, device)):
             yield Condition(
                 code="node-missing",
                 severity=Severity.FATAL,
@@ -122,157 +116,102 @@ class Generic(Vendor, SupportsHealth):
             )
 
     def edits(self, host: Host, grant: Grant) -> Edits:
-        each: dict[DeviceId, ContainerEdits] = {}
-        for device in (granted.device for granted in grant.granted):
-            rule = self._rules.get(device.kind)
-            missing = self._missing(host, device)
-            mounts = () if rule is None else rule.mounts
-            missing += [m.host_path for m in mounts if not host.exists(m.host_path)]
-            if rule is None or missing:
-                lack = f"{', '.join(missing)} is not there" if missing else "its rule is gone"
-                raise MissingParts(f"{device.id}: {lack}")
-            each[device.id] = ContainerEdits(
-                nodes=device.nodes,
-                env=rule.env,
-                mounts=tuple(_mount(m) for m in mounts),
-            )
+        files = Files(host)
+        each = {g.device.id: self._edits(files, g.device) for g in grant.granted}
+        _check_places(each)
         return Edits(each=FrozenMap(each))
 
-    def _missing(self, host: Host, device: Device) -> list[str]:
-        """Nodes that *device* needs and that are not there now."""
+    def _edits(self, files: Files, device: Device) -> ContainerEdits:
         rule = self._rules.get(device.kind)
         if rule is None:
-            return []
-        places = sorted(device.aliases)
-        optional = _patterns(rule.optional, rule, places)
-        own = [n.path for n in device.nodes if not any(fnmatchcase(n.path, o) for o in optional)]
-        needed = dict.fromkeys((*own, *_patterns(rule.nodes, rule, places)))
-        return [path for path in needed if not _expand(host, path)]
+            raise MissingParts(f"{device.id}: its rule is gone")
+        if missing := _missing(files, rule, device):
+            raise MissingParts(f"{device.id}: {', '.join(missing)} is not there")
+        return ContainerEdits(
+            nodes=[node for node in device.nodes if files.is_node(node.on_host)],
+            env=rule.env,
+            mounts=tuple(_mounts(files, rule, device)),
+        )
 
 
-def _mount(rule: MountRule) -> Mount:
+def _of_part(
+    files: Files, rule: Rule, part: NodeRule | MountRule, places: Iterable[str], turn: int
+) -> list[str]:
+    """What of *part* a device at *places* has, whose turn it is."""
+    if part.limit is not None:
+        path = files.of_turn(part, turn)
+        return [] if path is None else [path]
+    wanted = patterns(rule, [part], places)
+    return [path for pattern in wanted for path in files.all_of(part, pattern)]
+
+
+def _missing(files: Files, rule: Rule, device: Device) -> list[str]:
+    """What *device* needs and is not there now."""
+    places = sorted(device.aliases)
+    optional = [
+        placed(part.container_path, path)
+        for part in rule.further
+        if part.optional
+        for path in filled(rule.matches[0], part.path, places)
+    ]
+    own = [n for n in device.nodes if not any(fnmatchcase(n.path, o) for o in optional)]
+    gone = [node.on_host for node in own if not files.is_node(node.on_host)]
+    if rule.matches[0].glob is not None:
+        gone += [place for place in places if files.look(place) is None]
+    for part in rule.parts:
+        if not part.optional:
+            wanted = patterns(rule, [part], places)
+            gone += [pattern for pattern in wanted if not files.all_of(part, pattern)]
+    return list(dict.fromkeys(gone))
+
+
+def _mounts(files: Files, rule: Rule, device: Device) -> Iterator[Mount]:
+    places = sorted(device.aliases)
+    for match in rule.matches:
+        own = [path for path in files.others(match.file) if path in places] if match.file else []
+        yield from (_mount(path, match.container_path, match.read_only) for path in own)
+    turn = _turn(files, rule, device) if any(part.limit for part in rule.mounts) else 0
+    for part in rule.mounts:
+        paths = _of_part(files, rule, part, places, turn)
+        if not (paths or part.optional):
+            raise MissingParts(f"{device.id}: others have all that {part.path} is")
+        yield from (_mount(path, part.container_path, part.read_only) for path in paths)
+
+
+def _turn(files: Files, rule: Rule, device: Device) -> int:
+    """Where *device* comes among those of its rule, from 0 on.
+
+    Raises:
+        MissingParts: It is not there any more.
+    """
+    for turn, one in enumerate(find(files, rule)):
+        if one.name == device.id.name:
+            return turn
+    raise MissingParts(f"{device.id}: {', '.join(sorted(device.aliases))} is not there")
+
+
+def _mount(path: str, container_path: str, read_only: bool) -> Mount:
     return Mount(
-        host_path=rule.host_path,
-        container_path=rule.container_path or rule.host_path,
-        options=("ro" if rule.read_only else "rw", "nosuid", "nodev", "bind"),
+        host_path=path,
+        container_path=placed(container_path, path),
+        options=("ro" if read_only else "rw", "nosuid", "nodev", "bind"),
     )
 
 
-def _find(host: Host, rule: Rule) -> Iterator[Found]:
-    """What matches *rule* now, in the order of places."""
-    if rule.match.path is not None:
-        for path in _expand(host, rule.match.path):
-            yield Found(name=_name(path), place=path, node=path)
-    if rule.match.pci is not None:
-        for function in pci_functions(host, [_pci_match(rule.match.pci)]):
-            yield Found(
-                name=_name(function.address),
-                place=function.address,
-                product=_pci_product(function),
-                locality=function.locality,
-            )
-    if rule.match.usb is not None:
-        yield from _usb_devices(host, rule.match.usb)
+def _check_places(each: Mapping[DeviceId, ContainerEdits]) -> None:
+    """Refuse what cannot be in one container.
 
-
-def _pci_match(rule: PciRule) -> PciMatch:
-    return PciMatch(
-        vendor=rule.vendor,
-        devices=() if rule.device is None else (rule.device,),
-        classes=() if rule.class_ is None else (rule.class_,),
-    )
-
-
-def _pci_product(function: PciFunction) -> str | None:
-    try:
-        return f"{int(function.read('vendor'), 16):04x}-{int(function.read('device'), 16):04x}"
-    except (NotThere, ValueError):  # it has gone meanwhile
-        return None
-
-
-def _usb_devices(host: Host, rule: UsbRule) -> Iterator[Found]:
-    found: list[tuple[str, Found]] = []
-    for port in host.names(USB_DEVICES):
-        try:
-            one = _usb_device(host, port, rule)
-        except (NotThere, ValueError):  # an interface, or a device that has gone meanwhile
-            continue
-        if one is not None:
-            found.append(one)
-    serials = [serial for serial, _ in found]
-    for serial, device in found:
-        # Cheap devices share a serial number; then only the port tells them apart.
-        named = serial if serial and serials.count(serial) == 1 else device.place
-        yield attrs.evolve(device, name=_name(named))
-
-
-def _usb_device(host: Host, port: str, rule: UsbRule) -> tuple[str, Found] | None:
-    folder = f"{USB_DEVICES}/{port}"
-    vendor, product = host.read(f"{folder}/idVendor"), host.read(f"{folder}/idProduct")
-    serial = host.read(f"{folder}/serial").strip() if host.exists(f"{folder}/serial") else ""
-    if vendor != rule.vendor or product != (rule.product or product):
-        return None
-    if not fnmatchcase(serial, rule.serial):
-        return None
-    bus, number = int(host.read(f"{folder}/busnum")), int(host.read(f"{folder}/devnum"))
-    node = f"/dev/bus/usb/{bus:03}/{number:03}"
-    return serial, Found(name=port, place=port, node=node, product=f"{vendor}-{product}")
-
-
-def _patterns(paths: Iterable[str], rule: Rule, places: Iterable[str]) -> tuple[str, ...]:
-    """*paths* with the place of each device of a set filled in."""
-    filled: dict[str, None] = {}
-    for place in places:
-        bus, _, port = place.partition("-")
-        for path in paths:
-            values = {"{address}": place, "{bus}": bus, "{port}": port}
-            text = path
-            for name in rule.match.placeholders:
-                text = text.replace(name, values[name])
-            filled[text] = None
-    return tuple(filled)
-
-
-def _expand(host: Host, pattern: str) -> tuple[str, ...]:
-    """Device nodes that a path or glob names, ascending; a star stays within one folder."""
-    found = [""]
-    for part in pattern.strip("/").split("/"):
-        if any(sign in part for sign in "*?["):
-            found = [f"{f}/{name}" for f in found for name in _names(host, f or "/", part)]
-        else:
-            found = [f"{f}/{part}" for f in found]
-    return tuple(path for path in found if _is_node(host, path))
-
-
-def _names(host: Host, folder: str, part: str) -> Iterator[str]:
-    for name in host.names(folder):
-        if fnmatchcase(name, part) and (not name.startswith(".") or part.startswith(".")):
-            yield name
-
-
-def _is_node(host: Host, path: str) -> bool:
-    found = host.stat(path)
-    return found is not None and found.kind in {"c", "b"}
-
-
-def _node(host: Host, path: str, permissions: str) -> DeviceNode:
-    """A node for the container at the path of the rule, whatever link leads to it."""
-    found = host.stat(path)
-    try:
-        real = host.resolve(path)
-    except NotThere:
-        real = path
-    return DeviceNode(
-        path=path,
-        host_path=None if real == path else real,
-        permissions=permissions,
-        kind="c" if found is None else found.kind,
-    )
-
-
-def _name(text: str) -> str:
-    """*text* as a device name; a long one keeps its end apart from others by a hash."""
-    whole = dns_label(text, 253)
-    if len(whole) <= _NAME_LIMIT:
-        return whole
-    return f"{whole[: _NAME_LIMIT - 9]}-{sha256(text.encode()).hexdigest()[:8]}"
+    Raises:
+        IllegalSet: Two files have one place there.
+    """
+    there: dict[str, str] = {}
+    for edits in each.values():
+        held: list[tuple[str, str]] = [(node.path, node.on_host) for node in edits.nodes]
+        held += [(mount.container_path, mount.host_path) for mount in edits.mounts]
+        for place, path in held:
+            if there.setdefault(place, path) != path:
+                raise IllegalSet(
+                    f"{', '.join(map(str, each))}: {there[place]} and {path} cannot both be "
+                    f"{place} in a container",
+                    remedy="request them one a container, or let containerPath end in /",
+                )
