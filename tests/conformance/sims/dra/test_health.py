@@ -92,6 +92,7 @@ async def test_end_of_one_stream_forgets_what_others_told_until_they_tell_it_aga
 
 async def test_stream_that_ends_is_opened_again(here: World) -> None:
     driver = await here.registered()
+    await here.until(lambda: driver.streams == ["v1"])
     driver.end_streams()
 
     await here.until(lambda: driver.streams == ["v1", "v1"])
