@@ -166,6 +166,9 @@ class HostDisk:
             except BaseException:
                 os.close(handle)
                 raise
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                os.close(handle)
+                raise OSError(errno.EINVAL, "it is no regular file", str(path))
             # Its last holder may have removed the file that was opened here.
             mark = self.mark(path)
             if mark is not None and mark.inode == os.fstat(handle).st_ino:

@@ -309,6 +309,7 @@ class Duties:
         return Claimed(
             holdings=self.keeper.holdings(),
             made=self.keeper.made,
+            given=self.keeper.given,
             unmade=self.keeper.unmade,
             stuck=self.keeper.stuck,
             renamed=self.keeper.renamed,

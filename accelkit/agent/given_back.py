@@ -11,7 +11,8 @@ import attrs
 
 from accelkit.agent.holders import Holders
 from accelkit.agent.sources import Source
-from accelkit.core.model import DeviceId, Holding, VendorReport
+from accelkit.core.model import Device, DeviceId, Holding, VendorReport
+from accelkit.core.view import View
 
 Key = tuple[DeviceId, str | None, str | None]
 """Device, and namespace and name of the claim that had it."""
@@ -33,6 +34,8 @@ class GivenBack:
         self._held: frozenset[Key] = frozenset()
         self._gone: dict[DeviceId, int] = {}
         """Partitions that were unmade, each with the last read of its vendor before that."""
+        self._given: dict[DeviceId, int] = {}
+        """Partitions that were there, each with the last read of its vendor before that."""
         self._over: dict[Key, int] = {}
         """What claims had, each with the last question to the kubelet before that."""
 
@@ -41,8 +44,16 @@ class GivenBack:
         made: Iterable[DeviceId],
         claims: Iterable[Holding],
         unmade: Iterable[DeviceId] = (),
+        given: Iterable[DeviceId] = (),
     ) -> None:
-        """Take note of what claims have made and hold now, and what of it is being unmade."""
+        """Take note of what claims have made and hold now, and what of it is being unmade.
+
+        Args:
+            made: Partitions that claims have made, or are making.
+            claims: What claims hold.
+            unmade: Those that are being unmade.
+            given: Those that are made.
+        """
         there, self._unmade = frozenset(made), frozenset(unmade)
         for device in self._made - there:
             if device.vendor in self._sources:
@@ -51,12 +62,29 @@ class GivenBack:
         for device, before in tuple(self._gone.items()):
             if device in there or self._sources[device.vendor].heard > before:
                 del self._gone[device]
+        self._given = {
+            device: self._given.get(device, self._sources[device.vendor].asked)
+            for device in given
+            if device.vendor in self._sources
+        }
         held = frozenset(_key(holding) for holding in claims)
         self._over |= dict.fromkeys(self._held - held, self._holders.asked)
         self._held = held
         for key, question in tuple(self._over.items()):
             if key in held or self._holders.answered > question:
                 del self._over[key]
+
+    def unseen(self, view: View) -> tuple[Device, ...]:
+        """Partitions that claims were given, and that were gone when their vendor was read next.
+
+        *view* says what they were like: never seen, they are what could be made.
+        """
+        missed = {
+            device
+            for device, before in self._given.items()
+            if self._sources[device.vendor].heard > before and device not in view.devices
+        }
+        return tuple(device for device in view.potential if device.id in missed)
 
     def corrected(self, report: VendorReport) -> VendorReport:
         """*report* without partitions that were unmade after it, or are only half made yet.

@@ -10,6 +10,7 @@ import attrs
 from accelkit.agent.claim_files import ClaimFiles
 from accelkit.agent.hardware import Hardware
 from accelkit.agent.keeper_holdings import (
+    given_by,
     holdings_of,
     made_by,
     renamed_in,
@@ -200,6 +201,11 @@ class Keeper:
     def made(self) -> frozenset[DeviceId]:
         """Partitions that were made for a claim, or are about to be."""
         return made_by(self._ledger)
+
+    @property
+    def given(self) -> frozenset[DeviceId]:
+        """Those of claims that are ready: they were there."""
+        return given_by(self._ledger)
 
     @property
     def unmade(self) -> frozenset[DeviceId]:

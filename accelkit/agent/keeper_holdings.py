@@ -47,6 +47,12 @@ def unmade_by(ledger: Ledger) -> frozenset[DeviceId]:
     return frozenset(device for entry in releasing for device in entry.create)
 
 
+def given_by(ledger: Ledger) -> frozenset[DeviceId]:
+    """Partitions that were made for a claim, and were there when it was ready."""
+    ready = (e for e in ledger.entries.values() if e.state is EntryState.READY)
+    return frozenset(device for entry in ready for device in entry.create)
+
+
 def stuck_in(ledger: Ledger) -> frozenset[DeviceId]:
     """Devices of claims that could not be undone."""
     return frozenset(

@@ -68,6 +68,7 @@ class Claimed:
 
     holdings: tuple[Holding, ...] = ()
     made: frozenset[DeviceId] = frozenset()
+    given: frozenset[DeviceId] = frozenset()
     unmade: frozenset[DeviceId] = frozenset()
     stuck: frozenset[DeviceId] = frozenset()
     renamed: frozenset[DeviceId] = frozenset()
@@ -135,7 +136,7 @@ class Knowledge:
     def draft(self, new: _Draft = _AS_KEPT) -> View:
         """The view as it would be with *new*."""
         claimed = self.claimed()
-        self._given_back.compare(claimed.made, claimed.holdings, claimed.unmade)
+        self._given_back.compare(claimed.made, claimed.holdings, claimed.unmade, claimed.given)
         holdings = self._all_holdings(claimed.holdings)
         judge = partial(self._judge, new.policy, claimed, holdings)
         held = {holding.device for holding in holdings} - claimed.unmade
@@ -167,6 +168,7 @@ class Knowledge:
             previous=self.store.view.snapshot,
             held=held,
             now=self._clock.now(),
+            unseen=self._given_back.unseen(self.store.view),
         )
 
     def _judge(

@@ -50,6 +50,7 @@ def assemble(
     previous: Snapshot | None,
     held: Collection[DeviceId],
     now: datetime,
+    unseen: Collection[Device] = (),
 ) -> Snapshot:
     """Put together what is believed of the node.
 
@@ -67,6 +68,7 @@ def assemble(
         previous: The last snapshot of this node; None: there was none.
         held: Devices that somebody holds.
         now: When the last report came.
+        unseen: Devices that were there since *previous*, and were reported neither then nor now.
 
     Returns:
         The same again when called again with itself as *previous*.
@@ -81,6 +83,7 @@ def assemble(
             read.get(vendor, HealthReading(vendor=vendor)),
             before,
             frozenset(held),
+            unseen,
         )
         for vendor in vendors
     ]
@@ -183,7 +186,11 @@ def build_view(
 
 
 def _believed(
-    report: VendorReport, reading: HealthReading, before: Snapshot, held: Collection[DeviceId]
+    report: VendorReport,
+    reading: HealthReading,
+    before: Snapshot,
+    held: Collection[DeviceId],
+    unseen: Collection[Device],
 ) -> VendorReport:
     """*report* with what is carried over from *before*, standings and conditions."""
     vendor = report.vendor
@@ -195,7 +202,7 @@ def _believed(
             remedy=f"report it to the author of the plugin for {vendor}",
         )
         report = VendorReport(vendor=vendor, answered=False, problems=(bug,))
-    earlier = {d.id: d for d in before.devices if d.id.vendor == vendor}
+    earlier = {d.id: d for d in (*unseen, *before.devices) if d.id.vendor == vendor}
     problems = [*report.problems, *reading.problems]
     devices = _with_carried(report, earlier, held, problems)
     problems += [p for i, p in reading.failed.items() if i in devices]

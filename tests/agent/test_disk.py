@@ -191,3 +191,11 @@ def test_another_refusal_of_the_disk_is_told_with_its_reason() -> None:
         raise OSError(errno.EACCES, "Permission denied")
 
     assert caught.value.code == LedgerError.code
+
+
+def test_a_lock_that_is_no_file_is_refused(tmp_path: Path) -> None:
+    """It could be opened again and again, and would never be had."""
+    os.mkfifo(tmp_path / "a.lock")
+
+    with pytest.raises(OSError, match="no regular file"):
+        HostDisk().lock(tmp_path / "a.lock")

@@ -16,6 +16,7 @@ from accelkit.core.model import (
     Holding,
     Link,
     Problem,
+    Snapshot,
     VendorReport,
 )
 from accelkit.core.real_host import RealHost
@@ -131,6 +132,25 @@ async def test_partition_that_is_half_made_for_a_claim_is_not_there_yet(tmp_path
     around.given_back.compare(made=[PART], claims=[])
 
     assert around.given_back.corrected(half).devices == (rest,)
+
+
+async def test_partition_that_a_claim_was_given_and_no_read_met_is_unseen(tmp_path: Path) -> None:
+    around = Around(tmp_path)
+    view = View(potential=REPORT.devices)
+    await around.source.read()
+    around.given_back.compare(made=[PART], claims=[], given=[PART])
+    around.source.heard = around.source.asked  # it may have been read before it was made
+    early = around.given_back.unseen(view)
+    await around.read_vendor()
+
+    around.given_back.compare(made=[PART], claims=[], given=[PART])
+    late = around.given_back.unseen(view)
+    there = View(snapshot=Snapshot(devices=REPORT.devices), potential=REPORT.devices)
+    met = around.given_back.unseen(there)
+    around.given_back.compare(made=[PART], claims=[], unmade=[PART])
+
+    assert (early, late, met) == ((), REPORT.devices[:1], ())
+    assert around.given_back.unseen(view) == ()
 
 
 async def test_claim_that_is_over_holds_nothing_though_the_kubelet_named_it(

@@ -155,6 +155,19 @@ def test_a_lost_device_that_nobody_holds_is_gone_even_if_its_vendor_fails() -> N
     assert standings(seen(silent(), previous=lost, held=[of("a")])) == {"a": Standing.LOST}
 
 
+def test_a_held_device_that_came_and_went_between_two_reports_is_lost() -> None:
+    before = seen(report(cut("a")))
+    brief = part("a", 0)
+
+    lost = seen(report(cut("a")), previous=before, held=[brief.id], unseen=[brief])
+
+    assert standings(lost) == {"a": Standing.PRESENT, "a-1g-0": Standing.LOST}
+    assert seen(report(cut("a")), previous=lost, held=[brief.id]) == lost
+    unread = report(cut("a"), problems=(UNREAD,))
+    stale = seen(unread, previous=before, held=[brief.id], unseen=[brief])
+    assert standings(stale) == {"a": Standing.PRESENT, "a-1g-0": Standing.STALE}
+
+
 def test_parents_of_held_partitions_stay() -> None:
     before = seen(report(cut("a"), part("a", 0), part("a", 1)))
 

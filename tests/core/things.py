@@ -1,6 +1,6 @@
 """Devices, reports and views that tests of core are made of."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -86,11 +86,14 @@ def seen(
     previous: Snapshot | None = None,
     held: Iterable[DeviceId] = (),
     now: datetime = START,
+    unseen: Sequence[Device] = (),
 ) -> Snapshot:
     """What is assembled of *reports*; without *readings* every device that they have is fine."""
     if readings is None:
         readings = [reading(*r.devices, vendor=r.vendor) for r in reports]
-    return assemble("node", reports, readings, previous=previous, held=set(held), now=now)
+    return assemble(
+        "node", reports, readings, previous=previous, held=set(held), now=now, unseen=unseen
+    )
 
 
 def pod(device: DeviceId, resource: str | None = None, through: str = "kubelet") -> Holding:
