@@ -168,7 +168,10 @@ class DriverSlices:
         self, pool: Pool | None, todo: Plan, stored: Collection[Stored], owner: Owner
     ) -> float:
         self._unfinished = True
+        vanished = self._left is not None and any(one.verb is Verb.CREATE for one in todo.writes)
         try:
+            if vanished:  # with their node, perhaps: those of its uid would go again at once
+                owner = await self.writer.server.find_owner()
             await self.writer.write(todo, pool or Pool(driver=self.driver, name=""), stored, owner)
         except BackendError as error:
             self._failed(error)

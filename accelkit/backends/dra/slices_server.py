@@ -48,21 +48,28 @@ class Server:
         if version != self._version:
             self._dropped = {}
         self._version = version
-        self.owner = await self._find_owner()
-        self._probed = await probe(self.kube, driver, self.owner, lists=self.lists)
+        owner = await self.find_owner()
+        self._probed = await probe(self.kube, driver, owner, lists=self.lists)
         self._asked_s, self.stale = now_s, False
         log.info(
             "asked the API server what it keeps of slices",
             extra={"version": version, "dialect": str(self._probed)},
         )
 
-    async def _find_owner(self) -> Owner:
+    async def find_owner(self) -> Owner:
+        """Ask for the node: one that was made anew is another one, as *owner* is from then on.
+
+        Raises:
+            ApiError: There is none, or it may not be read.
+            TransportError: The server is away.
+        """
         found = await self.kube.get(NODES, self.node)
         metadata = found.get("metadata")
         uid = metadata.get("uid") if isinstance(metadata, Mapping) else None
         if not isinstance(uid, str):
             raise ApiError(f"the API server does not say the uid of node {self.node}")
-        return Owner(name=self.node, uid=uid)
+        self.owner = Owner(name=self.node, uid=uid)
+        return self.owner
 
     def dialect(self, now_s: float) -> Dialect:
         """What it keeps, as far as is known."""

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import attrs
 
-from accelkit.core.kube import SLICES
+from accelkit.core.kube import NODES, SLICES
 from tests.backends.dra.slices_world import QUICK, SEVERAL, publishing, world
 from tests.backends.dra.views import (
     DRIVER,
+    NODE,
     gpu,
     sick,
     view_of,
@@ -56,6 +57,24 @@ async def test_kubelet_that_was_started_again_has_removed_all_slices(tmp_path: P
 
         assert here.devices() == [d.id.name for d in SEVERAL]
         assert {one.generation for one in here.stored()} == {2}
+
+
+async def test_slices_that_went_with_their_node_come_back_for_the_one_of_its_name(
+    tmp_path: Path,
+) -> None:
+    """With the uid of the one before they would be collected again and again (seen on 1.37.2)."""
+    async with world(tmp_path, view_of(gpu("a"))) as here, publishing(here):
+        await here.settled()
+        here.sim.delete(NODES, NODE)
+        here.wipe()
+        await here.until(lambda: ("slices-not-written", DRIVER) in here.node.problems)
+        new = here.sim.create(NODES, {"metadata": {"name": NODE}})
+        await here.until(here.stored)
+        await here.settled()
+
+        (stored,) = here.stored()
+        assert stored.owners[0]["uid"] == new["metadata"]["uid"]  # type: ignore[index]  # JSON
+        assert here.node.problems == {}
 
 
 async def test_nothing_is_written_just_after_a_kubelet_was_started_again(tmp_path: Path) -> None:
