@@ -36,6 +36,7 @@ Told: TypeAlias = tuple[Sequence[str], Sequence[str]]
 POLICY = """
 vendors: [{name: sim}]
 read: {inventory: 1s, health: 500ms, holdings: 500ms, debounce: 50ms}
+health: {recoverAfter: 500ms, flap: {changes: 3, within: 2s, hold: 3s}}
 logging: {level: warning}
 """
 

@@ -316,12 +316,16 @@ class Agent:
             await self._lead()
             if self._renewal.file_changed():
                 self.reload()
-            end = self._knowledge.overdue_at()
-            if end is not None and self._turned > end:
+            if self._until_due() <= 0.0:
                 self._knowledge.commit()
             through = {holding.through for holding in self._knowledge.store.view.holdings}
             self._backends.start(self._knowledge.policy, through)
-            await self._clock.sleep(TICK_S)
+            await self._clock.sleep(min(TICK_S, max(0.0, self._until_due())))
+
+    def _until_due(self) -> float:
+        """Seconds until time alone changes how a device is judged."""
+        due = self._knowledge.due_at()
+        return float("inf") if due is None else due - self._clock.monotonic()
 
     async def _lead(self) -> None:
         leading = self._lease.check()

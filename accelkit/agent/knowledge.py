@@ -20,7 +20,7 @@ from accelkit.agent.store import Switch, ViewStore
 from accelkit.core.allocation import ContainerEdits
 from accelkit.core.clock import Clock
 from accelkit.core.evidence import record
-from accelkit.core.health import grace_ends
+from accelkit.core.health import next_change
 from accelkit.core.model import (
     DeviceId,
     Event,
@@ -304,9 +304,9 @@ class Knowledge:
         """Write down *events*; the next look at health takes them into account."""
         self.evidence = record(self.evidence, vendor, events, self._clock.now())
 
-    def overdue_at(self) -> float | None:
+    def due_at(self) -> float | None:
         """When, in monotonic seconds, time alone changes the view next; None: never."""
-        return grace_ends(self.store.view.verdicts, self.policy.health.grace_for_unknown)
+        return next_change(self.store.view.verdicts, self.policy.health)
 
     @property
     def problems(self) -> tuple[Problem, ...]:

@@ -15,6 +15,7 @@ import attrs
 from accelkit.agent.memory import write_whole
 from accelkit.agent.problems import AGENT, Problems
 from accelkit.core.allocation import equal_share
+from accelkit.core.damping import SERVICE_MISSING
 from accelkit.core.model import Condition, Device, DeviceId, Snapshot
 from accelkit.core.policy import Divide, Sharing
 from accelkit.core.values import Enforcement, Severity
@@ -24,8 +25,6 @@ log = logging.getLogger(__name__)
 
 FOLDER = "mps"
 FORMAT = "1.0"
-SERVICE_MISSING = "service-missing"
-"""FATAL condition: the daemon that shares the device is not ready."""
 
 
 class Mps:

@@ -108,13 +108,16 @@ def _list(view: "View", agent: "Iterable[Problem]") -> "Tree":
 
 def _item(view: "View", device: "Device") -> "dict[str, Tree]":
     """The device, and what the view says of it."""
+    import attrs  # noqa: PLC0415 - help does without
+
     from accelkit.core.serde import to_tree  # noqa: PLC0415 - loads cattrs
 
     tree = to_tree(device)
     assert isinstance(tree, dict)
     return {
         **tree,
-        "verdict": to_tree(view.verdicts[device.id]),
+        # What damping remembers is in seconds of this boot, and nobody else's.
+        "verdict": to_tree(attrs.evolve(view.verdicts[device.id], past=None)),
         "assignment": to_tree(view.assignments[device.id]),
         "holdings": to_tree(tuple(h for h in view.holdings if h.device == device.id)),
     }

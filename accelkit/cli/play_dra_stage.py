@@ -49,6 +49,7 @@ offers:
   through: dra
   extendedResource: nvidia.com/gpu
 read: {{health: 1s}}
+health: {{recoverAfter: 0s, flap: {{changes: 1000}}}}
 paths:
   host: {root}/machine
   kubelet: {root}/kubelet

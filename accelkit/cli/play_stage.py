@@ -56,6 +56,9 @@ offers:
   inject: cdi
   sharing: {{shares: 2}}
 read: {{health: 1s}}              # what no event tells is seen within a second
+health:                         # a device that recovers is healthy at once, however often
+  recoverAfter: 0s
+  flap: {{changes: 1000}}
 paths:
   host: {root}/machine
   kubelet: {root}/kubelet

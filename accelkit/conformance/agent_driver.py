@@ -21,6 +21,8 @@ UNITS = 4
 STOP_S = 30.0
 """Three times what ending may take."""
 PROBE_S = 5.0
+UNDAMPED = {"recoverAfter": "0s", "flap": {"changes": 1000}}
+"""Checks let devices fall ill and recover as often as they like."""
 
 
 class AgentDriver:
@@ -77,6 +79,7 @@ class AgentDriver:
             },
             "vendors": [{"name": n, "options": options.get(n, {})} for n in self._vendors],
             "read": {"inventory": "200ms", "health": "200ms", "holdings": "200ms"},
+            "health": UNDAMPED,
             "http": {"listen": ""},
         }
 

@@ -1,10 +1,11 @@
 """From conditions to a verdict. Not here: where conditions come from."""
 
-from collections.abc import Iterable, Mapping
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 
 import attrs
 
+from accelkit.core.damping import continued, dated, held_because, hold_ends, next_end, without
 from accelkit.core.model import Condition, Device, DeviceId, Snapshot
 from accelkit.core.policy import HealthPolicy
 from accelkit.core.values import FrozenMap, Health, Scope, Severity, Standing
@@ -22,32 +23,33 @@ def assess(
 ) -> Verdict:
     """Judge a device by all *conditions* that reach it.
 
-    FATAL makes it UNHEALTHY at once, known or not; not *known* makes it UNKNOWN, overdue after
-    ``graceForUnknown``; else it is HEALTHY at once. (H03, H06)
+    FATAL makes it UNHEALTHY at once, known or not, and for ``recoverAfter`` longer; who changes
+    too often is UNHEALTHY for ``flap.hold``, and then what it is. Not *known* makes it UNKNOWN,
+    overdue after ``graceForUnknown``. Else it is HEALTHY. (H03, H04, H06)
 
     Args:
         conditions: As they reach the device: overridden, and those of its tree among them.
-        previous: The last verdict on the device: the only memory, so that whatever damps
-            changes can depend on nothing else.
+        previous: The last verdict on the device: the only memory.
         now_s: Monotonic seconds.
-        policy: How long UNKNOWN may last.
+        policy: How long is what.
         known: Whether the vendor could be asked about the device.
         now: Wall time, to tell people since when.
     """
-    reasons = tuple(conditions)
-    if any(c.severity is Severity.FATAL for c in reasons):
-        health = Health.UNHEALTHY
-    else:
-        health = Health.HEALTHY if known else Health.UNKNOWN
-    since_s, since = now_s, now
-    if previous is not None and previous.health is health:
-        since_s, since = previous.since_s, previous.since
+    told = tuple(conditions)
+    past = continued(previous, _fatal(told), now_s, policy)
+    reasons = (*told, *held_because(past, now_s, policy, now))
+    unsure = Health.HEALTHY if known else Health.UNKNOWN
+    health = Health.UNHEALTHY if _fatal(reasons) else unsure
+    since_s, since = _since(previous, health, now_s, now)
+    end = hold_ends(past, policy)
     return Verdict(
         health=health,
         reasons=reasons,
-        overdue=health is Health.UNKNOWN and now_s - since_s > policy.grace_for_unknown,
+        overdue=health is Health.UNKNOWN and now_s >= since_s + policy.grace_for_unknown,
         since=since,
+        until=None if end is None or now is None else now + timedelta(seconds=end - now_s),
         since_s=since_s,
+        past=dated(past, health, since_s, since),
     )
 
 
@@ -65,7 +67,7 @@ def judge(
             device.id,
             assess(
                 reaching[device.id],
-                previous.get(device.id),
+                _allowed(previous.get(device.id), device, policy),
                 now_s,
                 policy,
                 known=device.standing is not Standing.STALE,
@@ -76,16 +78,48 @@ def judge(
     )
 
 
-def grace_ends(verdicts: Mapping[DeviceId, Verdict], grace: float) -> float | None:
-    """When, in monotonic seconds, the next UNKNOWN device becomes overdue; None: never."""
-    return min(
-        (
-            v.since_s + grace
-            for v in verdicts.values()
-            if v.health is Health.UNKNOWN and not v.overdue
-        ),
-        default=None,
-    )
+def next_change(verdicts: Mapping[DeviceId, Verdict], policy: HealthPolicy) -> float | None:
+    """When, in monotonic seconds, time alone changes a verdict next; None: never."""
+    return min((end for v in verdicts.values() for end in _ends(v, policy)), default=None)
+
+
+def _ends(verdict: Verdict, policy: HealthPolicy) -> Iterator[float]:
+    if verdict.health is Health.UNKNOWN and not verdict.overdue:
+        yield verdict.since_s + policy.grace_for_unknown
+    end = next_end(verdict.past, policy) if verdict.past is not None else None
+    if end is not None:
+        yield end
+
+
+def _fatal(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+    return tuple(c for c in conditions if c.severity is Severity.FATAL)
+
+
+def _since(
+    previous: Verdict | None, health: Health, now_s: float, now: datetime | None
+) -> tuple[float, datetime | None]:
+    """Since when it is *health*; what was unknown for a moment is as it was before."""
+    if previous is None:
+        return now_s, now
+    if previous.health is health:
+        return previous.since_s, previous.since
+    past = previous.past
+    briefly = previous.health is Health.UNKNOWN and not previous.overdue
+    if briefly and past is not None and past.health is health:
+        return past.since_s, past.since
+    return now_s, now
+
+
+def _allowed(previous: Verdict | None, device: Device, policy: HealthPolicy) -> Verdict | None:
+    """*previous*, where nobody waits for the end of what the operator allows."""
+    if previous is None or previous.past is None or not previous.past.faults:
+        return previous
+    mild = {
+        o.code
+        for o in policy.overrides
+        if o.vendor == device.id.vendor and o.severity is not Severity.FATAL
+    }
+    return attrs.evolve(previous, past=without(previous.past, mild))
 
 
 def _spread(

@@ -12,8 +12,6 @@ TEXT = "not available in this version"
 
 NOT_YET: Mapping[str, frozenset[object]] = {
     "offers[].sharing.enforce": frozenset({Enforcement.LIBRARY, Enforcement.MPS}),
-    "health.recover_after": frozenset(),
-    "health.flap": frozenset(),
     "http.page": frozenset({Page.NONE}),
     "labels": frozenset(),
 }

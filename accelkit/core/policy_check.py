@@ -216,6 +216,8 @@ def _durations(policy: Policy) -> Found:
             yield path, "must be longer than 0s"
         elif path.startswith("$.read.") and seconds < SHORTEST:
             yield path, f"must be at least {format_duration(SHORTEST)}"
+    if health.flap.changes < 1:
+        yield "$.health.flap.changes", "must be at least 1"
     yield from _too_long(policy, "$")
 
 

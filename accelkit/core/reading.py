@@ -20,6 +20,7 @@ from accelkit.core.answers import (
     checked_devices,
     checked_software,
 )
+from accelkit.core.damping import NODE_MISSING
 from accelkit.core.errors import (
     AllocationError,
     MissingParts,
@@ -64,8 +65,6 @@ GROUPS = "groups"
 """The same of its groups."""
 SOFTWARE = "software"
 """The same of its software versions."""
-NODE_MISSING = "node-missing"
-"""FATAL condition: a device file that containers need is not there."""
 UNMONITORED = "unmonitored"
 """INFO condition: the vendor cannot tell how the device is."""
 

@@ -11,6 +11,7 @@ import attrs
 
 from accelkit.core.allocation import ContainerEdits
 from accelkit.core.changes import diff
+from accelkit.core.damping import NODE_MISSING
 from accelkit.core.errors import PluginError
 from accelkit.core.evidence import names_of
 from accelkit.core.health import judge
@@ -29,7 +30,7 @@ from accelkit.core.model import (
 from accelkit.core.offers import assign, check_offers
 from accelkit.core.partitioning import potential, whole_again
 from accelkit.core.policy import Policy
-from accelkit.core.reading import GROUPS, LINKS, NODE_MISSING, SOFTWARE, HealthReading
+from accelkit.core.reading import GROUPS, LINKS, SOFTWARE, HealthReading
 from accelkit.core.values import PCIE_KINDS, FrozenMap, Severity, Standing
 from accelkit.core.view import View
 

@@ -12,6 +12,29 @@ from accelkit.core.values import FrozenMap, Health, freeze
 
 
 @attrs.frozen(kw_only=True, field_transformer=freeze)
+class Past:
+    """What is remembered of a device so that its health can be damped.
+
+    Times are monotonic seconds of this boot: they outlast the process.
+    """
+
+    ill: bool = False
+    """Whether a FATAL condition that is damped reached it at the last look."""
+    turned_s: float = 0.0
+    """When that became so."""
+    faults: tuple[Condition, ...] = ()
+    """Those of the last look that had any; none once they are gone for long enough."""
+    changes: tuple[float, ...] = ()
+    """When it fell ill or recovered lately; not of the time before it was held for flapping."""
+    flapping_s: float | None = None
+    """Since when it is held for flapping; None: it is not."""
+    health: Health = Health.UNKNOWN
+    """The last that was known; UNKNOWN: none was."""
+    since_s: float = 0.0
+    since: datetime | None = None
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
 class Verdict:
     """A device's health after damping."""
 
@@ -24,6 +47,8 @@ class Verdict:
     """When a hold-down ends."""
     since_s: float = attrs.field(default=0.0, eq=False)
     """Monotonic seconds of the last change: what durations are taken from."""
+    past: Past | None = attrs.field(default=None, eq=False)
+    """What damping has to know of the time before; None: nothing."""
 
     @property
     def good(self) -> bool:

@@ -1,6 +1,7 @@
 import asyncio
 import logging
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 import attrs
@@ -10,9 +11,11 @@ from accelkit.agent import listening
 from accelkit.agent.agent import Agent
 from accelkit.core.backend import BackendFactory, NodePort
 from accelkit.core.errors import BackendError, ConfigError, TransportError
-from accelkit.core.model import Holder, Holding
-from accelkit.core.policy import HealthPolicy, Http, Offer, Policy, Seconds, VendorPolicy
-from accelkit.core.values import HolderKind
+from accelkit.core.host import Host
+from accelkit.core.model import Condition, Device, Evidence, Holder, Holding
+from accelkit.core.policy import HealthPolicy, Http, Offer, Policy, Read, Seconds, VendorPolicy
+from accelkit.core.values import HolderKind, Severity
+from accelkit.core.vendor import SupportsHealth
 from accelkit.core.view import View
 from tests.agent.toys import (
     BOOT,
@@ -136,6 +139,41 @@ async def test_devices_of_a_vendor_that_fails_stay_and_become_overdue(tmp_path: 
         await until(lambda: health_of(agent) == {"toy/a": "HEALTHY", "toy/b": "HEALTHY"})
 
     assert edits.keys() == {device("toy", "a"), device("toy", "b")}
+
+
+class Ill(Toy, SupportsHealth):
+    """Its devices are ill while a test says so."""
+
+    name = "ill"
+    domain = "ill.example.com"
+    ill = True
+    looks = 0
+
+    def conditions(
+        self, host: Host, device: Device, evidence: tuple[Evidence, ...]
+    ) -> Iterable[Condition]:
+        del host, device, evidence
+        self.looks += 1
+        return [Condition(code="burnt", severity=Severity.FATAL)] if self.ill else []
+
+
+async def test_device_that_is_well_counts_as_well_when_its_hold_ends(tmp_path: Path) -> None:
+    """Time alone decides then: nothing is read again."""
+    seldom = Read(inventory=Seconds(600), health=Seconds(600), holdings=Seconds(600))
+    health = HealthPolicy(recover_after=Seconds(0.3))
+    vendor = Ill()
+    made = attrs.evolve(policy(tmp_path), read=seldom, health=health)
+    async with running(parts(tmp_path, vendor, wanted=made)) as agent:
+        await until(lambda: health_of(agent) == {"ill/a": "UNHEALTHY", "ill/b": "UNHEALTHY"})
+        a = device("ill", "a")
+        vendor.ill = False
+        agent._knowledge.sources["ill"].health.ring()
+        await until(lambda: view_of(agent).verdicts[a].until is not None)
+        reasons, looks = view_of(agent).verdicts[a].reasons, vendor.looks
+        await until(lambda: health_of(agent) == {"ill/a": "HEALTHY", "ill/b": "HEALTHY"})
+
+    assert [reason.code for reason in reasons] == ["recovering"]
+    assert vendor.looks == looks
 
 
 async def test_device_that_is_reported_no_more_is_gone(tmp_path: Path) -> None:

@@ -4,14 +4,16 @@ import attrs
 import pytest
 from hypothesis import given, strategies as st
 
-from accelkit.core.health import assess, grace_ends, judge
+from accelkit.core.health import assess, judge, next_change
 from accelkit.core.model import Condition, Device, Snapshot
 from accelkit.core.policy import HealthPolicy, SeverityOverride
+from accelkit.core.units import Seconds
 from accelkit.core.values import Health, Scope, Severity, Standing
 from accelkit.core.view import Verdict
 from tests.core.things import LATER, START, cut, fatal, gpu, info, of, part
 
 USUAL = HealthPolicy()
+UNDAMPED = HealthPolicy(recover_after=Seconds(0))
 GRACE = USUAL.grace_for_unknown
 HEALTHY, UNHEALTHY, UNKNOWN = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN
 
@@ -44,8 +46,8 @@ def test_only_a_fatal_condition_makes_a_device_unhealthy(
 
 def test_a_device_that_cannot_be_asked_is_unknown_and_good_for_a_while() -> None:
     first = assess((), None, 100.0, USUAL, known=False)
-    last = assess((), first, 100.0 + GRACE, USUAL, known=False)
-    late = assess((), last, 100.5 + GRACE, USUAL, known=False)
+    last = assess((), first, 99.5 + GRACE, USUAL, known=False)
+    late = assess((), last, 100.0 + GRACE, USUAL, known=False)
 
     assert [(v.health, v.overdue, v.good) for v in (first, last, late)] == [
         (UNKNOWN, False, True),
@@ -61,7 +63,7 @@ def test_a_fatal_condition_last_seen_stays_while_the_device_cannot_be_asked() ->
 def test_a_verdict_remembers_when_the_health_changed() -> None:
     first = assess([fatal()], None, 1.0, USUAL, now=START)
     same = assess([fatal(), info()], first, 2.0, USUAL, now=LATER)
-    other = assess([], same, 3.0, USUAL, now=LATER)
+    other = assess([], same, 3.0, UNDAMPED, now=LATER)
 
     assert [(v.since_s, v.since) for v in (first, same, other)] == [
         (1.0, START),
@@ -71,12 +73,13 @@ def test_a_verdict_remembers_when_the_health_changed() -> None:
 
 
 @given(conditions, conditions, st.booleans())
-def test_health_recovers_at_once_whatever_was_before(
+def test_whatever_was_before_health_ends_in_the_true_state(
     before: list[Condition], after: list[Condition], known: bool
 ) -> None:
     previous = assess(before, None, 0.0, USUAL, known=known)
 
-    verdict = assess(after, previous, 1000.0, USUAL)
+    turned = assess(after, previous, 1.0, USUAL)
+    verdict = assess(after, turned, 1.0 + USUAL.recover_after, USUAL)
 
     assert verdict == assess(after, None, 1000.0, USUAL)
 
@@ -151,7 +154,7 @@ def test_stale_devices_are_unknown_and_lost_ones_unhealthy() -> None:
     assert healths(stale, lost) == {"a": UNKNOWN, "b": UNHEALTHY}
 
 
-def test_grace_ends_first_for_who_was_unknown_first() -> None:
+def test_time_changes_first_who_was_unknown_first() -> None:
     verdicts = {
         of("a"): Verdict(health=UNKNOWN, since_s=20.0),
         of("b"): Verdict(health=UNKNOWN, since_s=10.0),
@@ -159,8 +162,8 @@ def test_grace_ends_first_for_who_was_unknown_first() -> None:
         of("d"): Verdict(health=HEALTHY, since_s=1.0),
     }
 
-    assert grace_ends(verdicts, 30.0) == 40.0
-    assert grace_ends({}, 30.0) is None
+    assert next_change(verdicts, USUAL) == 40.0
+    assert next_change({}, USUAL) is None
 
 
 def test_times_alone_do_not_make_verdicts_differ() -> None:

@@ -370,6 +370,7 @@ def test_policy_is_wrong_in_one_place(tree: object, path: str, text: str) -> Non
             "means something only through dra",
         ),
         ({"health": {"flap": {"hold": "0s"}}}, "$.health.flap.hold", "must be longer than 0s"),
+        ({"health": {"flap": {"changes": 0}}}, "$.health.flap.changes", "must be at least 1"),
     ],
 )
 def test_contradiction_is_told_beside_what_is_not_there_yet(

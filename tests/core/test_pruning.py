@@ -29,7 +29,7 @@ def test_mistakes_of_spelling_and_of_meaning_are_told_at_once() -> None:
             {"name": "a", "resource": "kubernetes.io/x", "sharing": {"shares": 0}},
         ],
         "read": {"health": "0s", "inventory": "fast"},
-        "health": {"recoverAfter": "5s"},
+        "labels": {"file": "/labels"},
     }
 
     with pytest.raises(ConfigError) as caught:
@@ -42,7 +42,7 @@ def test_mistakes_of_spelling_and_of_meaning_are_told_at_once() -> None:
         "$.offers[1]",
         "$.offers[1].resource",
         "$.offers[1].sharing.shares",
-        "$.health.recoverAfter",
+        "$.labels.file",
     ]
 
 

@@ -19,6 +19,8 @@ from tests.node.processes import NodeError
 REGISTRY = "plugins_registry"
 PLUGINS = "device-plugins"
 KUBELET = "kubelet.sock"
+UNDAMPED = {"recoverAfter": "0s", "flap": {"changes": 1000}}
+"""Devices are healthy as soon as they are well, however often they fall ill."""
 
 
 def offer(**terms: object) -> Document:
@@ -172,6 +174,7 @@ class Agents:
             "http": {"listen": ""},
             "logging": {"format": "text"},
             "read": {"health": "2s", "holdings": "2s"},  # a fifth of what is usual
+            "health": UNDAMPED,
             "backends": {"kubelet": {"register": register}, "dra": dict(dra or {})},
             "kube": {"config": "none" if dra is None else str(self._cluster.kubeconfig)},
             "vendors": list(vendors),

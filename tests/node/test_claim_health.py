@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.node.agents import NodeAgent
+from tests.node.agents import UNDAMPED, NodeAgent
 from tests.node.claims import (
     DRIVER,
     allocated,
@@ -53,7 +53,7 @@ def machine(whole_run_cluster: Cluster) -> Gpus:
 def agent(whole_run_cluster: Cluster, machine: Gpus) -> Iterator[NodeAgent]:
     device_class(whole_run_cluster, GENERIC_DRIVER, GENERIC)
     vendors = [{"name": "nvidia"}, {"name": "generic", "options": {"devices": RULES}}]
-    health = {"evict": ["gpu-lost"]}
+    health = {**UNDAMPED, "evict": ["gpu-lost"]}
     with serving(
         whole_run_cluster, machine, partitioning=DYNAMIC, health=health, vendors=vendors
     ) as found:

@@ -20,7 +20,7 @@ NO_EDITS = "no-edits"
 UNKNOWN = "unknown"
 """Its health is not known, and has not been for too long."""
 UNHEALTHY = "unhealthy"
-"""It was, a moment ago: it is not trusted yet."""
+"""Nothing says why."""
 _WORST_FIRST = {Effect.NO_EXECUTE: 0, Effect.NO_SCHEDULE: 1, Effect.NONE: 2}
 
 
