@@ -48,7 +48,7 @@ def _making(vendor: str) -> click.Command:
             ["--from", "text"],
             type=click.Path(path_type=Path, allow_dash=True),
             metavar="FILE",
-            help="Output of nvidia-smi topo -m to make the machine like.",
+            help="What the maker's tool or kubectl prints of a machine, to make this one like it.",
         ),
         click.Option(
             ["--seed"], type=int, default=0, help="Serial numbers and UUIDs are made from it."
@@ -84,9 +84,9 @@ def _make(
     device_nodes: bool,
 ) -> int:
     if text is not None:
-        if vendor != "nvidia" or count is not None or options:
-            raise click.UsageError("--from is for nvidia alone, and says how many there are")
-        part = _make_like(text, directory, product, seed, device_nodes=device_nodes)
+        if count is not None or options:
+            raise click.UsageError("--from says how many there are and what they are like")
+        part = _make_like(vendor, text, directory, product, seed, device_nodes=device_nodes)
     else:
         from accelkit.testing.simulate import simulate  # noqa: PLC0415 - help does without
 
@@ -104,19 +104,29 @@ def _make(
 
 
 def _make_like(
-    file: Path, directory: str, product: str | None, seed: int, *, device_nodes: bool
+    vendor: str,
+    file: Path,
+    directory: str,
+    product: str | None,
+    seed: int,
+    *,
+    device_nodes: bool,
 ) -> "Part":
     from accelkit.core.errors import ConfigError  # noqa: PLC0415 - help does without
-    from accelkit.vendors.nvidia import topo  # noqa: PLC0415 - see above
+    from accelkit.testing.like import simulate_like  # noqa: PLC0415 - see above
+    from accelkit.testing.texts import MOST_BYTES, decoded  # noqa: PLC0415 - see above
 
     try:
         with click.open_file(str(file), "rb") as opened:
-            found: bytes = opened.read(topo.MOST_BYTES + 1)
+            found: bytes = opened.read(MOST_BYTES + 1)
     except OSError as error:
         raise ConfigError([(str(file), f"cannot be read: {error.strerror}")]) from error
-    return topo.simulate_from(
-        topo.decoded(found), directory, product=product, seed=seed, device_nodes=device_nodes
+    part, warnings = simulate_like(
+        vendor, decoded(found), directory, product=product, seed=seed, device_nodes=device_nodes
     )
+    for warning in warnings:
+        click.echo(f"warning: {warning}", err=True)
+    return part
 
 
 def _pairs(options: tuple[str, ...]) -> Mapping[str, str]:

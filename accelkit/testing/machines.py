@@ -4,7 +4,8 @@ A vendor ships one ``Machine`` class and names it in ``Vendor.machine``.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 import attrs
@@ -12,6 +13,7 @@ import attrs
 from accelkit.core.errors import ConfigError
 from accelkit.core.host import Finished
 from accelkit.core.values import FrozenMap, freeze
+from accelkit.testing.pasted import LIKE, Cut, Looks, Output, Told, Unit, Verb, load_told
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 State: TypeAlias = dict[str, dict[str, Json]]
@@ -34,6 +36,21 @@ class Part:
     """Units of earlier parts: offset of unit names, PCI addresses and NUMA nodes."""
     options: FrozenMap[str, str] = FrozenMap()
     """What else this vendor's machine can be told, such as a driver version."""
+
+    @property
+    def told(self) -> Told:
+        """What is told of its devices, by a text that it is made like.
+
+        Raises:
+            ConfigError: The option that holds it is malformed.
+        """
+        text = self.options.get(LIKE)
+        return _nothing(self.count) if text is None else load_told(text, self.count)
+
+
+@lru_cache
+def _nothing(count: int) -> Told:
+    return Told(units=(Unit(),) * count)
 
 
 @attrs.frozen(kw_only=True)
@@ -113,8 +130,20 @@ class Machine(ABC):
     options: ClassVar[Mapping[str, str]] = {}
     """What ``--option`` may name, each with what it says; *part.options* has the values."""
 
+    outputs: ClassVar[tuple[Output, ...]] = ()
+    """What its maker's tools print, to make a machine like."""
+    looks: ClassVar[Mapping[str, Looks]] = {}
+    """How products are recognised in what is told of them."""
+    drivers: ClassVar[tuple[str, ...]] = ()
+    """Drivers of other makers that publish its devices in ResourceSlices."""
+
     def __init__(self, part: Part) -> None:
         self.part = part
+
+    @classmethod
+    def cut(cls, product: str, index: int, cuts: Sequence[Cut]) -> tuple[Verb, ...]:  # noqa: ARG003 - machines that can be cut use it
+        """The verbs by which the unit at *index* gets the partitions *cuts*, as far as it can."""
+        return ()
 
     @abstractmethod
     def units(self) -> tuple[str, ...]:

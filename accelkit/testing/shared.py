@@ -20,8 +20,9 @@ from accelkit.core.registry import load_plugins
 from accelkit.core.values import FrozenMap
 from accelkit.core.vendor import Vendor
 from accelkit.testing.machines import Entry, File, Machine, Node, Part, State
+from accelkit.testing.pasted import LIKE
 from accelkit.testing.record import NAME, Numbers, Record, dump, load
-from accelkit.testing.sysfs import common_tree
+from accelkit.testing.sysfs import NUMA_NODES, common_tree
 from accelkit.testing.trees import Tree, gather, lay_out
 
 _LOCK = "machine.lock"
@@ -83,12 +84,13 @@ def machines(parts: tuple[Part, ...]) -> tuple[Machine, ...]:
                 [(f"product {part.product}", f"{part.vendor} has none of that name")],
                 remedy=f"take one of {', '.join(kind.products)}",
             )
-        if unknown := sorted(part.options.keys() - kind.options.keys()):
+        if unknown := sorted(part.options.keys() - kind.options.keys() - {LIKE}):
             known = "; ".join(f"{key}: {text}" for key, text in sorted(kind.options.items()))
             raise ConfigError(
                 [(f"option {unknown[0]}", f"{part.vendor} has none of that name")],
                 remedy=f"take one of {known}" if known else "it has no options",
             )
+        assert part.told.units  # read here, so that what is wrong with it is said at once
         made.append(kind(part))
     return tuple(made)
 
@@ -114,7 +116,8 @@ def planned(record: Record) -> Tree:
 def _entries(record: Record) -> Iterator[Entry]:
     if not record.parts:
         return
-    yield from common_tree()
+    told = [unit.numa or 0 for part in record.parts for unit in part.told.units]
+    yield from common_tree(max(NUMA_NODES, *(node + 1 for node in told)))
     yield File(path=BOOT_ID, content=record.boot + "\n", mode=0o444)
     if record.kernel:
         lines = (f"6,{n},{n},-;{text}\n" for n, text in enumerate(record.kernel))

@@ -12,6 +12,7 @@ from accelkit.core.errors import ConfigError
 from accelkit.core.values import FrozenMap
 from accelkit.testing.faults import Fault
 from accelkit.testing.machines import Machine, Part, State
+from accelkit.testing.pasted import Verb
 from accelkit.testing.record import MOST_UNITS, NAME, Record
 from accelkit.testing.shared import Shared, machine_class, machines, own_state, with_own
 
@@ -34,6 +35,7 @@ def simulate(
     seed: int = 0,
     device_nodes: bool = False,
     options: Mapping[str, str] | None = None,
+    verbs: Iterable[Verb] = (),
 ) -> Part:
     """Make a machine in *directory*, or add a part to the machine that is there.
 
@@ -45,6 +47,7 @@ def simulate(
         seed: Serial numbers and UUIDs are made from it.
         device_nodes: Make real device nodes, which needs root.
         options: What else that vendor's machine can be told.
+        verbs: What happens to it at once.
 
     Returns:
         The new part.
@@ -73,8 +76,13 @@ def simulate(
         if record.parts and device_nodes and not record.device_nodes:
             raise ConfigError([(directory, "was made without device nodes")])
         first = sum(other.count for other in record.parts)
-        parts = (*record.parts, attrs.evolve(part, first=first))
-        return attrs.evolve(record, parts=parts)
+        placed = attrs.evolve(part, first=first)
+        record = attrs.evolve(record, parts=(*record.parts, placed))
+        units = machines((placed,))[0].units()
+        for words in verbs:
+            named = tuple(units[word] if isinstance(word, int) else word for word in words)
+            record = _after(record, named)
+        return record
 
     made = Shared(directory).begin(Record(boot=str(uuid4()), device_nodes=device_nodes), add)
     return made.parts[-1]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from accelkit.testing.machines import Entry, File, Line, Link
+from accelkit.testing.machines import Entry, File, Line, Link, Part
 
 NUMA_NODES = 2
 CPUS_PER_NODE = 8
@@ -50,6 +50,27 @@ def pci_place(position: int, index: int, count: int) -> PciPlace:
     )
 
 
+def part_place(part: Part, index: int) -> PciPlace:
+    """The place of the unit at *index* of *part*: what is told of it, else a place of its own."""
+    place, told = pci_place(part.first + index, index, part.count), part.told.units[index]
+    if told.address is not None:
+        # What is above it is mostly not told; then it must be of its domain.
+        domain = told.address.partition(":")[0]
+        root = f"pci{_moved(place.root.removeprefix('pci'), domain)}"
+        above = tuple(_moved(bridge, domain) for bridge in place.above)
+        place = PciPlace(
+            address=told.address,
+            root=told.root or root,
+            above=() if told.root else above,
+            numa=place.numa,
+        )
+    return place if told.numa is None else attrs.evolve(place, numa=told.numa)
+
+
+def _moved(address: str, domain: str) -> str:
+    return f"{domain}:{address.partition(':')[2]}"
+
+
 def pci_function(
     place: PciPlace,
     *,
@@ -88,8 +109,8 @@ def pci_function(
         yield Link(path=f"{folder}/driver", target=f"/sys/bus/pci/drivers/{driver}")
 
 
-def common_tree() -> Iterator[Entry]:
-    """What every machine has: two NUMA nodes with CPUs, a kernel, and the list of device majors.
+def common_tree(nodes: int = NUMA_NODES) -> Iterator[Entry]:
+    """What every machine has: NUMA nodes with CPUs, a kernel, and the list of device majors.
 
     Source:
         Linux, Documentation/ABI/stable/sysfs-devices-node; fs/proc/devices.c;
@@ -97,10 +118,10 @@ def common_tree() -> Iterator[Entry]:
     """
     yield File(path="/proc/sys/kernel/osrelease", content=f"{KERNEL}\n", mode=0o444)
     for name in ("online", "possible", "has_cpu", "has_memory"):
-        yield File(path=f"{_NODES}/{name}", content=f"0-{NUMA_NODES - 1}\n")
-    for node in range(NUMA_NODES):
+        yield File(path=f"{_NODES}/{name}", content=f"0-{nodes - 1}\n")
+    for node in range(nodes):
         first = node * CPUS_PER_NODE
-        far = ("10" if other == node else "21" for other in range(NUMA_NODES))
+        far = ("10" if other == node else "21" for other in range(nodes))
         yield File(
             path=f"{_NODES}/node{node}/cpulist", content=f"{first}-{first + CPUS_PER_NODE - 1}\n"
         )

@@ -54,6 +54,8 @@ def test_machine_is_made_like_a_topology_that_was_pasted(run: Run, tmp_path: Pat
     matrix = run("topology", "--host", tmp_path / "m").lines
 
     assert made.code == 0
+    said = "warning: the product is not told: it is a100-80, which --product can change"
+    assert made.err == f"{said}\n"
     assert [line.split()[2:5] for line in matrix[1:4]] == [
         ["X", "D4", "·"],
         ["D4", "X", "·"],
@@ -103,7 +105,8 @@ def test_device_nodes_are_real_where_they_are_asked_for(run: Run, tmp_path: Path
         (("nvidia", "--product", "x1", "DIR"), "product x1: nvidia has none of that name"),
         (("nvidia", "--count", "0", "DIR"), "count: 0 is not from 1 to 256"),
         (("nvidia", "--option", "x", "DIR"), "--option x: write KEY=VALUE"),
-        (("sim", "--from", "x", "DIR"), "--from is for nvidia alone"),
+        (("sim", "--count", "2", "--from", "x", "DIR"), "--from says how many there are"),
+        (("sim", "--from", "x", "DIR"), "x: cannot be read"),
         (("nvidia", "--from", "/no/such", "DIR"), "/no/such: cannot be read"),
         (("nvidia", "/proc/no"), "/proc/no: cannot be used"),
         (("nvidia",), "Missing argument 'DIR'"),

@@ -1,12 +1,13 @@
 """Where the GPUs of a simulated machine hang and what they are called. Not here: their files."""
 
+import re
 from hashlib import sha256
 from typing import cast
 
 import attrs
 
 from accelkit.testing.machines import Json, Part, State
-from accelkit.testing.sysfs import PciPlace, pci_place
+from accelkit.testing.sysfs import PciPlace, part_place
 from accelkit.vendors.amd import facts
 from accelkit.vendors.amd.cutting import Cut
 from accelkit.vendors.amd.products import PRODUCTS, Product
@@ -15,6 +16,7 @@ _FIRST_MINOR = 128
 """Of render nodes (Linux, drivers/gpu/drm/drm_drv.c)."""
 _MOST_XCPS = 64
 """Linux, drivers/gpu/drm/amd/amdxcp/amdgpu_xcp_drv.c, MAX_XCP_PLATFORM_DEVICE."""
+_NAMED = re.compile(r"(?:GPU-)?([0-9a-f]{16})", re.IGNORECASE)
 _PRIME, _STEP = 65521, 7919
 """Ids of KFD look like chance, and no two are equal."""
 
@@ -44,7 +46,7 @@ class Board:
         return virtual if self.guest and virtual is not None else self.product.pci_device
 
     def place(self, index: int) -> PciPlace:
-        place = pci_place(self.part.first + index, index, self.part.count)
+        place = part_place(self.part, index)
         if self.part.options.get("domains", "") != "own":
             return place
         domain = f"{self.part.first + index + 1:04x}"
@@ -56,17 +58,35 @@ class Board:
         return "/".join(("/sys/devices", place.root, *place.above, place.address))
 
     def unique_id(self, index: int) -> int:
+        if (told := _NAMED.fullmatch(self.part.told.units[index].uuid or "")) is not None:
+            return int(told[1], 16)
         text = f"{self.part.seed}/{self.part.first + index}"
         return int(sha256(text.encode()).hexdigest()[:16], 16) | 1
 
     def hive(self, index: int) -> tuple[int, ...]:
         """The GPUs that xGMI connects to a GPU, itself among them; empty: none."""
+        if self.part.told.links is not None:
+            return self._together(index)
         size = self.product.hive
         if not size or self.part.options.get("domains", "") == "own":
             return ()
         first = index // size * size
         members = tuple(range(first, min(first + size, self.part.count)))
         return members if len(members) > 1 else ()
+
+    def _together(self, index: int) -> tuple[int, ...]:
+        """The GPUs that can be reached over the links that are told."""
+        found, news = {index}, {index}
+        while news:
+            near = {other for one in news for other in self.part.told.beside(one) or ()}
+            news = near - found
+            found |= news
+        return tuple(sorted(found)) if len(found) > 1 else ()
+
+    def linked(self, index: int) -> tuple[int, ...]:
+        """GPUs that have links with a GPU."""
+        told = self.part.told.beside(index)
+        return tuple(other for other in self.hive(index) if told is None or other in told)
 
     def hive_id(self, index: int) -> int:
         members = self.hive(index)

@@ -1,11 +1,12 @@
 """The simulated AMD machine: its files, and what can happen to it. Not here: what they hold."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from accelkit.testing.machines import Entry, File, Line, Link, Machine, Node, Part, State
+from accelkit.testing.pasted import Cut, Verb
 from accelkit.testing.sysfs import pci_function
-from accelkit.vendors.amd import facts, simulated, states
+from accelkit.vendors.amd import facts, pasted, simulated, states
 from accelkit.vendors.amd.board import Board, number
 from accelkit.vendors.amd.products import PRODUCTS
 
@@ -26,10 +27,17 @@ class AmdMachine(Machine):
         "location": "high: the kernel writes partitions into the upper bits of location_id",
         "xcp": "dotted: platform devices are called amdgpu_xcp.0",
     }
+    outputs = pasted.outputs()
+    looks = pasted.LOOKS
+    drivers = ("gpu.amd.com",)
 
     def __init__(self, part: Part) -> None:
         super().__init__(part)
         self.board = Board(part=part)
+
+    @classmethod
+    def cut(cls, product: str, index: int, cuts: Sequence[Cut]) -> tuple[Verb, ...]:  # noqa: ARG003 - of every product alike
+        return pasted.cut(index, cuts)
 
     def units(self) -> tuple[str, ...]:
         return self.board.units

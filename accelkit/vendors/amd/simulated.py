@@ -21,10 +21,11 @@ def kfd(board: Board, state: State) -> Iterator[Entry]:
     yield Link(path="/sys/class/kfd/kfd", target=facts.KFD)
     yield File(path=f"{root}/generation_id", content=f"{number(common.get('generation')) + 1}\n")
     yield File(path=f"{root}/system_properties", content="platform_oem 0\nplatform_id 0\n")
-    for cpu in range(NUMA_NODES):
+    cpus = max(NUMA_NODES, *(board.place(i).numa + 1 for i in range(board.part.count)))
+    for cpu in range(cpus):
         yield from _cpu_node(cpu)
     places = {
-        (index, partition): NUMA_NODES + nth
+        (index, partition): cpus + nth
         for nth, (index, partition) in enumerate(_listed(board, state))
     }
     for (index, partition), node in places.items():
@@ -105,7 +106,7 @@ def _links(
     node = places[at]
     lines = [(_PCIE, board.place(index).numa, 20, board.product.link, board.product.link)]
     # Of a GPU that is cut, only the first partition tells of other GPUs: all would be 4,000 files.
-    near = (board.hive(index) or (index,)) if at[1] == 0 else (index,)
+    near = (index, *board.linked(index)) if at[1] == 0 else (index,)
     for other, to in places.items():
         if other != at and other[0] in near:
             weight, least, most = _strength(board, at, other, parts=board.count(state, index))
@@ -167,7 +168,8 @@ def pci_files(board: Board, state: State, index: int) -> dict[str, str | bytes]:
     }
     if product.name and not board.guest:
         files["product_name"] = f"{product.name}\n"
-        files["serial_number"] = f"69{board.unique_id(index) % 10**10:010}\n"
+        told = board.part.told.units[index].serial
+        files["serial_number"] = f"{told or f'69{board.unique_id(index) % 10**10:010}'}\n"
     files.update({k: str(v) for k, v in mapping(own.get("files")).items() if k != "properties"})
     hidden = own.get("hidden")
     for name in hidden if isinstance(hidden, list) else ():

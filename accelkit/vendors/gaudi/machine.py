@@ -7,8 +7,8 @@ from typing import ClassVar
 import attrs
 
 from accelkit.testing.machines import Entry, File, Line, Link, Machine, Node, Part, State
-from accelkit.testing.sysfs import PciPlace, pci_function, pci_place
-from accelkit.vendors.gaudi import facts, states
+from accelkit.testing.sysfs import PciPlace, part_place, pci_function
+from accelkit.vendors.gaudi import facts, pasted, states
 
 DRIVER_VERSION = "1.22.0-ee698fb"
 _ACCEL_MAJOR, _VERBS_MAJOR, _CONTROL_MAJOR = 261, 231, 508
@@ -74,11 +74,14 @@ class GaudiMachine(Machine):
         "layout": "where the driver shows a card: accel, virtual (older) or hl (before accel)",
         "hook": "path of the maker's container hook; none: it is not installed",
     }
+    outputs = pasted.outputs()
+    looks = pasted.LOOKS
+    drivers = ("gaudi.intel.com",)
 
     def __init__(self, part: Part) -> None:
         super().__init__(part)
         self.product = PRODUCTS[part.product]
-        self.places = tuple(pci_place(part.first + i, i, part.count) for i in range(part.count))
+        self.places = tuple(part_place(part, i) for i in range(part.count))
         self.modules = _shuffled(part)
 
     @property
@@ -238,7 +241,8 @@ def _shuffled(part: Part) -> tuple[int, ...]:
         left = part.count - len(found)
         # Of a board that is not full the first places are.
         found += order if left >= facts.BOARD else [m for m in order if m < left]
-    return tuple(found)
+    told = [unit.module for unit in part.told.units]
+    return tuple(made if one is None else one for one, made in zip(told, found, strict=False))
 
 
 def _folder(place: PciPlace) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
 from accelkit.testing.machines import Entry, File, Link, Machine, Node, State
-from accelkit.testing.sysfs import pci_function, pci_place
+from accelkit.testing.sysfs import part_place, pci_function
 
 MAJOR = 242
 """For local use (Linux, Documentation/admin-guide/devices.txt)."""
@@ -47,7 +47,7 @@ class GenericMachine(Machine):
 
     def _card(self, index: int) -> Iterator[Entry]:
         position = self.part.first + index
-        place = pci_place(position, index, self.part.count)
+        place = part_place(self.part, index)
         yield from pci_function(
             place, vendor=0x1DEA, device=0x0001, pci_class=0x120000, driver="card"
         )

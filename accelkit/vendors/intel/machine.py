@@ -6,7 +6,8 @@ from typing import ClassVar
 import attrs
 
 from accelkit.testing.machines import Entry, File, Line, Link, Machine, Node, Part, State
-from accelkit.testing.sysfs import PciPlace, pci_function, pci_place
+from accelkit.testing.pasted import Looks
+from accelkit.testing.sysfs import PciPlace, part_place, pci_function
 from accelkit.vendors.intel import facts, shown, states
 from accelkit.vendors.intel.products import PRODUCTS
 
@@ -46,11 +47,16 @@ class IntelMachine(Machine):
         "backport": "version of the i915 of Intel's own packages, instead of the kernel's",
         "beside": "another display controller that has card0: integrated or bmc",
     }
+    looks: ClassVar[Mapping[str, Looks]] = {
+        name: Looks(names=(name,), memory=one.memory, pci=frozenset({one.device}))
+        for name, one in PRODUCTS.items()
+    }
+    drivers = ("gpu.intel.com",)
 
     def __init__(self, part: Part) -> None:
         super().__init__(part)
         self.product = PRODUCTS[part.product]
-        self.places = tuple(pci_place(part.first + i, i, part.count) for i in range(part.count))
+        self.places = tuple(part_place(part, i) for i in range(part.count))
 
     @property
     def driver(self) -> str:

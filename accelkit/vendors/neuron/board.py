@@ -4,7 +4,7 @@ import json
 from uuid import NAMESPACE_OID, uuid5
 
 from accelkit.testing.machines import Part
-from accelkit.testing.sysfs import PciPlace, pci_place
+from accelkit.testing.sysfs import PciPlace, part_place
 from accelkit.vendors.neuron import facts
 
 PRODUCTS = {
@@ -26,6 +26,9 @@ class Board:
 
     def serial(self, position: int, replaced: int) -> str:
         """Of a chip, or of the one that came in its place."""
+        told = self.part.told.units[position].serial
+        if told is not None and not replaced:
+            return told
         made = f"neuron/{self.part.seed}/{self.part.first + position}/{replaced}"
         return uuid5(NAMESPACE_OID, made).hex[:16]
 
@@ -41,6 +44,8 @@ class Board:
         """Numbers of the chips that chip *number* is linked with."""
         first, count = self.part.first, self.part.count
         place = number - first
+        if (told := self.part.told.beside(place)) is not None:
+            return tuple(first + other for other in told)
         if self.torus:
             return tuple(first + other for other in facts.neighbours(place))
         around = ((place - 1) % count, (place + 1) % count)
@@ -53,7 +58,7 @@ class Board:
         )
 
     def place(self, position: int) -> PciPlace:
-        return pci_place(self.part.first + position, position, self.part.count)
+        return part_place(self.part, position)
 
     def listing(self, chips: dict[int, int], lnc: int) -> str:
         """What neuron-ls -j prints of the chips: positions by number.

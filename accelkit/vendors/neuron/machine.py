@@ -7,8 +7,9 @@ from typing import ClassVar
 
 from accelkit import Finished
 from accelkit.testing.machines import Entry, File, Line, Link, Live, Machine, Node, Part, State
+from accelkit.testing.pasted import Output
 from accelkit.testing.sysfs import pci_function
-from accelkit.vendors.neuron import facts, states
+from accelkit.vendors.neuron import facts, pasted, states
 from accelkit.vendors.neuron.board import PRODUCTS, Board
 
 DRIVER_VERSION = "2.24.7.0"
@@ -34,6 +35,9 @@ class NeuronMachine(Machine):
         "ultraserver": "serial number of the four hosts that this one is one of",
         "tools": "no: neuron-ls is not installed",
     }
+    outputs = (Output(name=pasted.NAME, is_it=pasted.is_it, read=pasted.read),)
+    looks = pasted.LOOKS
+    drivers = ("neuron.aws.com",)
 
     def __init__(self, part: Part) -> None:
         super().__init__(part)

@@ -1,6 +1,7 @@
 """How the GPUs of a simulated machine hang together. Not here: what is done to them later."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from uuid import NAMESPACE_OID, uuid5
@@ -9,7 +10,7 @@ import attrs
 
 from accelkit import ConfigError
 from accelkit.testing.machines import Part
-from accelkit.testing.sysfs import PciPlace, pci_place
+from accelkit.testing.sysfs import PciPlace, part_place
 from accelkit.vendors.nvidia.products import PRODUCTS, Product
 
 SINGLE, MULTIPLE, HOSTBRIDGE, NODE, SYSTEM = 10, 20, 30, 40, 50
@@ -22,6 +23,7 @@ BUS_WORDS: Mapping[str, int] = {
     "SYS": SYSTEM,
 }
 """As `nvidia-smi topo -m` spells them."""
+_UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 SWITCH_ADDRESS = "0000:c{:x}:00.0"
 TOPOLOGY = "topology"
 """Option that holds a topology read from a text."""
@@ -99,7 +101,16 @@ class Board:
 
     @cached_property
     def uuids(self) -> tuple[str, ...]:
-        return tuple(f"GPU-{self.made(f'gpu/{i}')}" for i in range(self.part.count))
+        told = [unit.uuid for unit in self.part.told.units]
+        return tuple(
+            uuid if uuid and _UUID.fullmatch(uuid) else f"GPU-{self.made(f'gpu/{i}')}"
+            for i, uuid in enumerate(told)
+        )
+
+    def serial(self, index: int) -> str:
+        """The number on the board of a GPU."""
+        digits = int(self.uuids[index][-8:], 16) % 10**12
+        return self.part.told.units[index].serial or f"1{digits:012d}"
 
     def made(self, what: str) -> str:
         """A UUID that this part always makes of *what*."""
@@ -107,9 +118,9 @@ class Board:
 
     @cached_property
     def places(self) -> tuple[PciPlace, ...]:
-        count, first = self.part.count, self.part.first
+        count = self.part.count
         if self.topology is None:
-            return tuple(pci_place(first + i, i, count) for i in range(count))
+            return tuple(part_place(self.part, i) for i in range(count))
         return tuple(_places(self.topology, count))
 
     def level(self, one: int, other: int) -> int:

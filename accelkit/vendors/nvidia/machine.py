@@ -1,6 +1,6 @@
 """The simulated NVIDIA machine: its files and what can happen to it. Not here: its library."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -17,8 +17,9 @@ from accelkit.testing.machines import (
     Part,
     State,
 )
+from accelkit.testing.pasted import Cut, Output, Verb
 from accelkit.testing.sysfs import pci_function
-from accelkit.vendors.nvidia import facts, instances, states, strangers, tools
+from accelkit.vendors.nvidia import facts, instances, queried, states, strangers, tools, topo
 from accelkit.vendors.nvidia.board import TOPOLOGY, Board
 from accelkit.vendors.nvidia.products import PRODUCTS
 from accelkit.vendors.nvidia.simulated import library
@@ -49,6 +50,12 @@ class NvidiaMachine(Machine):
         "guest": "vgpu: a virtual machine that has parts of GPUs",
         TOPOLOGY: "made by --from",
     }
+    outputs = (
+        Output(name=queried.NAME, is_it=queried.is_it, read=queried.read),
+        Output(name=topo.NAME, is_it=topo.is_it, read=topo.read),
+    )
+    looks = queried.LOOKS
+    drivers = ("gpu.nvidia.com",)
 
     def __init__(self, part: Part) -> None:
         super().__init__(part)
@@ -62,6 +69,10 @@ class NvidiaMachine(Machine):
     def driver_root(self) -> str:
         """Empty: that of the host."""
         return self.part.options.get("driverRoot", "").rstrip("/")
+
+    @classmethod
+    def cut(cls, product: str, index: int, cuts: Sequence[Cut]) -> tuple[Verb, ...]:
+        return queried.cut(product, index, cuts)
 
     def units(self) -> tuple[str, ...]:
         return tuple(f"gpu-{self.part.first + i}" for i in range(self.part.count))

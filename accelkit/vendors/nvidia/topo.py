@@ -1,16 +1,14 @@
 """Machines from what `nvidia-smi topo -m` prints, as people paste it. Not here: the machine."""
 
 import re
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import attrs
 
-from accelkit import ConfigError
-from accelkit.testing.machines import Part
+from accelkit import ConfigError, FrozenMap
+from accelkit.testing.pasted import Likeness, Told, Unit
 from accelkit.testing.record import MOST_UNITS
-from accelkit.testing.simulate import simulate
 from accelkit.vendors.nvidia.board import (
     BUS_WORDS,
     HOSTBRIDGE,
@@ -32,8 +30,7 @@ _LEGEND = re.compile(r"legend", re.IGNORECASE)
 _OLD = {"SOC": "SYS"}
 """Words that older drivers print."""
 _MOST_LINKS = 36
-MOST_BYTES = 1 << 20
-"""Of a text; the largest machines fill some kilobytes."""
+NAME = "nvidia-smi topo -m"
 _REMEDY = "paste the whole output of: nvidia-smi topo -m"
 
 
@@ -44,35 +41,25 @@ class _Row:
     cells: list[str]
 
 
-def simulate_from(
-    text: str,
-    directory: str,
-    *,
-    product: str | None = None,
-    seed: int = 0,
-    device_nodes: bool = False,
-) -> Part:
-    """Make a machine in *directory* whose GPUs hang together as *text* says.
+def is_it(text: str) -> bool:
+    """Whether a line of *text* may be the heading or a row of such an output."""
+    lines = map(_tokens, text.splitlines())
+    return any(tokens and _GPU.fullmatch(tokens[0]) for tokens in lines)
 
-    Args:
-        text: Output of ``nvidia-smi topo -m``; escape codes, quoting and prose around it are fine.
-        directory: As for *simulate*.
-        product: What the GPUs are; None: one that has as many NVLinks.
-        seed: As for *simulate*.
-        device_nodes: As for *simulate*.
+
+def read(text: str) -> Likeness:
+    """What *text* says of its GPUs; escape codes, quoting and prose around it are fine.
 
     Raises:
-        ConfigError: The text is not such an output; its path says in which line and column.
+        ConfigError: It is not such an output; the path says in which line and column.
     """
     topology = parse_topology(text)
-    return simulate(
-        "nvidia",
-        product or _product(topology),
-        len(topology.words),
-        directory,
-        seed=seed,
-        device_nodes=device_nodes,
-        options={TOPOLOGY: topology.dump()},
+    product = _product(topology)
+    return Likeness(
+        product=product,
+        told=Told(units=(Unit(),) * len(topology.words)),
+        options=FrozenMap({TOPOLOGY: topology.dump()}),
+        warnings=(f"the product is not told: it is {product}, which --product can change",),
     )
 
 
@@ -86,21 +73,6 @@ def _product(topology: Topology) -> str:
     if most <= 3:
         return "dgx1"
     return "a100-80" if most <= 12 else "h100"
-
-
-def decoded(found: bytes) -> str:
-    """What a file holds: UTF-8, or what Windows makes when output is sent to a file.
-
-    Raises:
-        ConfigError: It is no such text.
-    """
-    if len(found) > MOST_BYTES:
-        raise ConfigError([("text", f"is longer than {MOST_BYTES} bytes")], remedy=_REMEDY)
-    wide = found.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
-    try:
-        return found.decode("utf-16" if wide else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ConfigError([("text", f"is no text: {error.reason}")], remedy=_REMEDY) from error
 
 
 def parse_topology(text: str) -> Topology:

@@ -7,7 +7,8 @@ from typing import ClassVar
 from accelkit import SourceError
 from accelkit.testing.faults import duration
 from accelkit.testing.machines import Entry, File, Function, Json, Line, Live, Machine, Node, State
-from accelkit.testing.sysfs import pci_function, pci_place
+from accelkit.testing.pasted import Looks
+from accelkit.testing.sysfs import part_place, pci_function
 from accelkit.vendors.sim import effects
 
 GIB = 1 << 30
@@ -56,6 +57,7 @@ class SimMachine(Machine):
         "calm": "calm [CALL]",
     }
     options: ClassVar[Mapping[str, str]] = {"driver": "version of its driver"}
+    looks: ClassVar[Mapping[str, Looks]] = {name: Looks(names=(name,)) for name in products}
     device = 1
     major = 240
     """First of the numbers for local use (Linux, Documentation/admin-guide/devices.txt)."""
@@ -80,7 +82,7 @@ class SimMachine(Machine):
     def _function(self, index: int, own: dict[str, Json], *, loaded: bool) -> Iterable[Entry]:
         part, position = self.part, self.part.first + index
         yield from pci_function(
-            pci_place(position, index, part.count),
+            part_place(part, index),
             vendor=0xACCE,
             device=self.device,
             pci_class=_CLASS,
@@ -94,7 +96,7 @@ class SimMachine(Machine):
     def _files(self, index: int, own: dict[str, Json]) -> dict[str, str]:
         product, position = self.part.product, self.part.first + index
         return {
-            "serial": f"S{self.part.seed:02}-{position:04}\n",
+            "serial": f"{self.serial(index)}\n",
             "product": f"{product}\n",
             "minor": f"{position}\n",
             "memory_bytes": f"{16 * GIB}\n",
@@ -111,10 +113,14 @@ class SimMachine(Machine):
             **(effects.cuts(product, own) if product in effects.FIRST_MODES else {}),
         }
 
+    def serial(self, index: int) -> str:
+        told = self.part.told.units[index].serial
+        return told or f"S{self.part.seed:02}-{self.part.first + index:04}"
+
     def _links(self, index: int) -> Iterable[str]:
         part = self.part
         for other in range(part.count):
-            address = pci_place(part.first + other, other, part.count).address
+            address = part_place(part, other).address
             if part.product == "fabric" and other != index:
                 yield f"{address} FABRIC 6"
             if part.product == "ring" and (other - index) % part.count in {1, part.count - 1}:
@@ -187,7 +193,7 @@ class SimMachine(Machine):
         if name not in effects.NAMES:
             return None
         for index, unit in enumerate(self.units()):
-            place = pci_place(self.part.first + index, index, self.part.count)
+            place = part_place(self.part, index)
             if folder.endswith(f"/{place.address}"):
                 effects.take(self.part.product, state.setdefault(unit, {}), name, text)
                 return state
@@ -220,7 +226,7 @@ class SimMachine(Machine):
 
     def _told(self, common: dict[str, Json], unit: str, code: str) -> list[Json]:
         index = self.units().index(unit)
-        address = pci_place(self.part.first + index, index, self.part.count).address
+        address = part_place(self.part, index).address
         line = f"{_newest(common) + 1} {address} {code}"
         return [*_list(common.get("events")), line][-_MOST_EVENTS:]
 

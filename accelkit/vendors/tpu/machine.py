@@ -7,7 +7,8 @@ from typing import ClassVar
 import attrs
 
 from accelkit.testing.machines import Entry, File, Json, Line, Link, Machine, Node, Part, State
-from accelkit.testing.sysfs import PciPlace, pci_function, pci_place
+from accelkit.testing.pasted import Looks
+from accelkit.testing.sysfs import PciPlace, part_place, pci_function
 from accelkit.vendors.tpu import states
 from accelkit.vendors.tpu.facts import BY_NAME, CONTAINER, PCI_VENDOR, SHAPES, TPU_ENV
 from accelkit.vendors.tpu.slices import accelerator_type, topology_name
@@ -51,6 +52,15 @@ class TpuMachine(Machine):
         "topology": "of the slice, as 4x4; the chips of this host unless told",
         "worker": "which of the slice's hosts it is",
     }
+    looks: ClassVar[Mapping[str, Looks]] = {
+        name: Looks(
+            names=(BY_NAME[name].product, BY_NAME[name].slug),
+            memory=BY_NAME[name].memory,
+            pci=frozenset({BY_NAME[name].device}),
+        )
+        for name in _PRODUCTS
+    }
+    drivers = ("tpu.google.com",)
 
     def __init__(self, part: Part) -> None:
         super().__init__(part)
@@ -91,7 +101,7 @@ class TpuMachine(Machine):
         first, number = self._first_group(state), 0
         for index, unit in enumerate(self.units()):
             own = state.get(unit, {})
-            place = pci_place(self.part.first + index, index, self.part.count)
+            place = part_place(self.part, index)
             for function in range(self.generation.functions):
                 # The disk comes between two chips, if there are two.
                 group = first + number + (1 if index * 2 >= self.part.count else 0)

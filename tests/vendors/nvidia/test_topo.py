@@ -4,8 +4,10 @@ import pytest
 
 from accelkit import LinkKind
 from accelkit.core.errors import ConfigError
+from accelkit.testing.like import simulate_like
 from accelkit.testing.machine_host import MachineHost
-from accelkit.vendors.nvidia.topo import MOST_BYTES, decoded, parse_topology, simulate_from
+from accelkit.testing.texts import MOST_BYTES, decoded
+from accelkit.vendors.nvidia.topo import parse_topology
 from accelkit.vendors.nvidia.vendor import Nvidia, NvidiaOptions
 from tests.vendors.nvidia.bench import Bench
 
@@ -28,7 +30,7 @@ def three(near: str, far: str, ends: str) -> str:
 
 
 def machine_of(text: str, directory: Path, product: str | None = None) -> Bench:
-    simulate_from(text, str(directory), product=product)
+    simulate_like("nvidia", text, str(directory), product=product)
     return Bench(str(directory), MachineHost(str(directory)), Nvidia(NvidiaOptions()))
 
 

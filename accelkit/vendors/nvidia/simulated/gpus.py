@@ -130,8 +130,7 @@ def name(gpu: Gpu, buffer: C, size: C) -> int:
 @on_gpu
 def serial(gpu: Gpu, buffer: C, size: C) -> int:
     del size
-    digits = int(gpu.board.uuids[gpu.index][-8:], 16) % 10**12
-    buffer.value = f"1{digits:012d}".encode()
+    buffer.value = gpu.board.serial(gpu.index).encode()
     return SUCCESS
 
 
@@ -152,7 +151,8 @@ def minor(gpu: Gpu, out: C) -> int:
 def module_id(gpu: Gpu, out: C) -> int:
     if not gpu.board.product.links:
         return facts.NOT_SUPPORTED
-    pointee(out).value = gpu.index + 1
+    told = gpu.board.part.told.units[gpu.index].module
+    pointee(out).value = gpu.index + 1 if told is None else told
     return SUCCESS
 
 
