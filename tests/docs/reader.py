@@ -1,7 +1,9 @@
 """Somebody who reads a page and does all that it says. Not here: which pages."""
 
+import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -17,9 +19,10 @@ from tests.test_docs import says
 
 FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAMS = Path(sys.executable).parent
+PATH = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
 PATIENCE_S = 90.0
 STAYS = ("accelkit agent", "accelkit conformance serve")
-"""Commands that go on while the page does; what they say is looked at in the end."""
+"""Commands that go on while the page does, each in a terminal of its own."""
 
 
 @attrs.frozen
@@ -27,11 +30,18 @@ class Act:
     """One thing that a page tells its reader to do."""
 
     how: str
-    """``run``, ``diff``, or the language of a file that is written."""
+    """``run``, ``diff``, ``text``, or the language of a file that is written."""
     what: str
-    """A command line, or a file's path in the project."""
+    """A command line, or a file's path in the project; of ``text`` a terminal's number."""
     text: str
-    """What the command shows, or the file's content."""
+    """What the command or the terminal shows, or the file's content."""
+
+    @property
+    def stays(self) -> bool:
+        """Whether later pages need what it does: files do, machines do not."""
+        if self.how == "run":
+            return self.what.startswith(("accelkit vendor new", "pip install", "cd "))
+        return self.how != "text"
 
 
 def acts(page: Path) -> Iterator[Act]:
@@ -60,7 +70,7 @@ class Reader:
         self._home = home
         self._monkeypatch = monkeypatch
         self._heard = heard
-        self._running: list[tuple[Act, Path, subprocess.Popen[bytes]]] = []
+        self._running: list[subprocess.Popen[bytes]] = []
         monkeypatch.chdir(home)
         monkeypatch.setattr(sys, "dont_write_bytecode", True)  # files change within one second
 
@@ -68,14 +78,15 @@ class Reader:
         """Do it; returns what is wrong with it, empty: nothing."""
         if act.how == "diff":
             return self._change(act)
+        if act.how == "text":
+            return self._awaited(act, self._terminal(int(act.what)))
         if act.how != "run":
             Path(act.what).parent.mkdir(parents=True, exist_ok=True)
-            Path(act.what).write_text(act.text)
+            Path(act.what).write_text(act.text.replace("/tmp/", f"{self._home}/"))
             return ""
         words = shlex.split(act.what.replace("/tmp/", f"{self._home}/"), comments=True)
         if act.what.startswith(STAYS):
-            self._start(act, words)
-            return ""
+            return self._awaited(act, self._started(words))
         code, said = self.run(words)
         promised = re.search(r"# ends with (\d+)", act.what)
         if code != (int(promised[1]) if promised else 0):
@@ -92,34 +103,42 @@ class Reader:
         elif words[0] == "accelkit":
             forget("acme_accelkit")
             return main(words[1:]), self._heard()
-        else:
+        else:  # cat and pytest, as programs
             ran = subprocess.run(
-                [PROGRAMS / words[0], *words[1:]], capture_output=True, text=True, check=False
+                [shutil.which(words[0], path=PATH) or words[0], *words[1:]],
+                capture_output=True,
+                text=True,
+                check=False,
             )
             return ran.returncode, ran.stdout + ran.stderr
         return 0, ""
 
-    def wrong_so_far(self) -> Iterator[str]:
-        """What commands that go on have not said, though there was time to."""
-        until = time.monotonic() + PATIENCE_S
-        for act, log, _ in self._running:
-            while (wrong := self._compared(act, log.read_text())) and time.monotonic() < until:
-                time.sleep(0.05)
-            if wrong:
-                yield wrong
-
     def end(self) -> None:
-        for _, _, process in reversed(self._running):
+        """End what goes on."""
+        for process in reversed(self._running):
             process.terminate()
             process.wait(PATIENCE_S)
 
-    def _start(self, act: Act, words: list[str]) -> None:
-        log = self._home / f"terminal-{len(self._running)}"
+    def _started(self, words: list[str]) -> Path:
+        """Where a command that goes on says something."""
+        log = self._terminal(len(self._running) + 1)
         with log.open("wb") as out:
-            process = subprocess.Popen(
-                [PROGRAMS / words[0], *words[1:]], stdout=out, stderr=subprocess.STDOUT
+            self._running.append(
+                subprocess.Popen(
+                    [PROGRAMS / words[0], *words[1:]], stdout=out, stderr=subprocess.STDOUT
+                )
             )
-        self._running.append((act, log, process))
+        return log
+
+    def _terminal(self, number: int) -> Path:
+        return self._home / f"terminal-{number}"
+
+    def _awaited(self, act: Act, log: Path) -> str:
+        """What is wrong with what *log* says in the end, or when its time is over."""
+        until = time.monotonic() + PATIENCE_S
+        while (wrong := self._compared(act, log.read_text())) and time.monotonic() < until:
+            time.sleep(0.05)
+        return wrong
 
     def _change(self, act: Act) -> str:
         """Put the new lines of each hunk in the place of its old ones."""
