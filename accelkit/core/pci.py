@@ -25,6 +25,7 @@ _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 # pci_bus_get_domain_nr and the bus number, as drivers/pci/probe.c names host bridges.
 _ROOT = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
 _NODE = re.compile(r"node(\d+)")
+_ID = re.compile(r"0x[0-9a-f]{1,6}")
 _TOTAL_ERRORS = re.compile(r"^TOTAL_ERR_\w+ ([0-9]{1,20})$", re.ASCII | re.MULTILINE)
 
 
@@ -52,6 +53,22 @@ class PciFunction:
             SourceError: It cannot be read.
         """
         return self.host.read(self.path(name))
+
+    def id(self, name: str) -> int:
+        """The number in its file *name*: vendor, device, subsystem_device, class and the like.
+
+        Raises:
+            NotThere: There is no such file.
+            SourceError: It cannot be read, or has no such number.
+        """
+        text = self.read(name)
+        found = _id(text)
+        if found is None:
+            raise SourceError(
+                f"{self.path(name)}: {text[:20]!r} is no id",
+                remedy="look at the kernel's log; unbind and bind the driver, or reboot",
+            )
+        return found
 
     @property
     def driver(self) -> str | None:
@@ -103,14 +120,20 @@ def pci_functions(host: Host, match: Iterable[PciMatch]) -> tuple[PciFunction, .
     return tuple(function for function in found if _matches(function, wanted))
 
 
+def _id(text: str) -> int | None:
+    return int(text, 16) if _ID.fullmatch(text.strip()) else None
+
+
 def _matches(function: PciFunction, wanted: tuple[PciMatch, ...]) -> bool:
     try:
-        vendor = int(function.read("vendor"), 16)
+        vendor = _id(function.read("vendor"))
         # Hosts have hundreds of functions, and nearly all are other vendors'.
         if not (ours := [match for match in wanted if match.vendor == vendor]):
             return False
-        device, whole_class = (int(function.read(name), 16) for name in ("device", "class"))
-    except (NotThere, ValueError):
+        device, whole_class = (_id(function.read(name)) for name in ("device", "class"))
+    except NotThere:
+        return False
+    if device is None or whole_class is None:
         return False
     return any(
         (not match.devices or device in match.devices)
@@ -173,8 +196,8 @@ def _bridges(host: Host, address: str, maker: int) -> list[str]:
 
 def _made_by(host: Host, address: str, maker: int) -> bool:
     try:
-        return int(host.read(f"{FUNCTIONS}/{address}/vendor"), 16) == maker
-    except (NotThere, ValueError):
+        return _id(host.read(f"{FUNCTIONS}/{address}/vendor")) == maker
+    except NotThere:
         return False
 
 

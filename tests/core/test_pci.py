@@ -3,10 +3,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from accelkit.core.errors import AccessDenied, ModelError, NotThere
+from accelkit.core.errors import AccessDenied, ModelError, NotThere, SourceError
 from accelkit.core.host import READ_LIMIT, Door
 from accelkit.core.model import DeviceId, Link, Locality
 from accelkit.core.pci import (
+    PciFunction,
     char_major,
     cpu_nodes,
     near_nodes,
@@ -343,3 +344,17 @@ def test_numa_facts_that_may_not_be_read_are_as_if_they_were_not_told(tmp_path: 
     host = Closed(RealHost(str(tmp_path)))
 
     assert (cpu_nodes(host), near_nodes(host, 0)) == ((), (0,))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "nonsense", "0x", "0X2330", "2330", "0x" + "9" * 70, "0x٢", "-0x1"]
+)
+def test_what_is_no_id_is_told(tmp_path: Path, host: RealHost, text: str) -> None:
+    put_function(tmp_path, "0000:41:00.0", device=text)
+    function = PciFunction(address="0000:41:00.0", host=host)
+
+    with pytest.raises(SourceError, match=r"device: .* is no id"):
+        function.id("device")
+
+    assert function.id("vendor") == 0x10DE
+    assert pci_functions(host, [NVIDIA]) == ()

@@ -67,7 +67,7 @@ def read_card(function: PciFunction, parts: Mapping[int, KfdNode]) -> Card:
         SourceError: Its modes cannot be read.
         ValueError: Its files are nonsense.
     """
-    device = int(function.read("device"), 16)
+    device = function.id("device")
     return Card(
         function=function, device=device, parts=parts, grid=_read_grid(function, device, parts)
     )

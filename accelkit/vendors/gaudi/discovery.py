@@ -84,7 +84,7 @@ def _found(
 
 def _device(vendor: Vendor, card: Card) -> Device:
     function = card.function
-    number = int(function.read("device"), 16)
+    number = function.id("device")
     generation = facts.GENERATIONS.get(number)
     kind = card.text("device_type")
     return vendor.device(

@@ -4,7 +4,7 @@ import re
 
 import attrs
 
-from accelkit import DeviceNode, FrozenMap, Host, PciFunction, SourceError
+from accelkit import DeviceNode, FrozenMap, Host, PciFunction
 from accelkit.vendors.intel import facts
 from accelkit.vendors.intel.reading import number_at, text_at
 
@@ -17,18 +17,6 @@ _LONGEST_RELEASE = 64
 """Characters; the kernel's own has no more (Linux, include/uapi/linux/utsname.h)."""
 _SMALL_BAR = 256 << 20
 """What firmware that cannot resize it gives; then it says nothing about the memory."""
-
-
-def device_id(function: PciFunction) -> int:
-    """The PCI device id.
-
-    Raises:
-        SourceError: It makes no sense.
-    """
-    text = function.read("device").strip()
-    if not re.fullmatch(r"0x[0-9a-f]{4}", text):
-        raise SourceError(f"{function.path('device')}: {text[:20]!r} is no id", vendor="intel")
-    return int(text, 16)
 
 
 @attrs.frozen(kw_only=True)

@@ -89,7 +89,7 @@ def _driverless(function: PciFunction, driver: str | None) -> Unreadable:
     if driver is not None:
         reason, remedy = f"it is bound to {driver}", "bind it to i915 or xe"
     else:
-        number = f"{cards.device_id(function):04x}"
+        number = f"{function.id('device'):04x}"
         reason = "no driver is bound"
         remedy = (
             "modprobe xe or i915; a kernel that is older than the GPU needs xe.force_probe="
@@ -126,7 +126,7 @@ def _gpu(
 
 def _whole(vendor: Vendor, card: cards.Card, software: cards.Software, cut: sriov.Cut) -> Device:
     function, driver = card.function, card.driver or ""
-    number = cards.device_id(function)
+    number = function.id("device")
     model = facts.model_of(number)
     memory = cards.memory_of(card, model)
     shown: dict[str, bool | int | str | Version] = {

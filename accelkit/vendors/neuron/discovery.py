@@ -61,8 +61,8 @@ def _known(chip: Chip, functions: Sequence[PciFunction]) -> Chip:
 
 def _device_of(function: PciFunction) -> int | None:
     try:
-        return int(function.read("device"), 16)
-    except (SourceError, ValueError):
+        return function.id("device")
+    except SourceError:
         return None
 
 
