@@ -21,6 +21,7 @@ from accelkit.agent.process import run
 from accelkit.agent.reach import Count
 from accelkit.agent.renewal import stamp_of
 from accelkit.cli.composing import at_host, boot_of, check_installed, choose_vendors
+from accelkit.cli.standing_policy import POLICY, standing_policy
 from accelkit.core.clock import RealClock
 from accelkit.core.kube import KubePort
 from accelkit.core.model import Holding
@@ -33,8 +34,6 @@ from accelkit.testing.hosts import open_host
 
 log = logging.getLogger(__name__)
 
-POLICY = Path("/etc/accelkit/policy.yaml")
-"""Read without being asked for, if it is there."""
 LOAD_S = 30.0
 """So long after its start a process that still loads plugins ends, and says where it hangs."""
 
@@ -94,8 +93,7 @@ def compose(file: Path | None, node: str, root: str | None) -> Parts:
     Raises:
         ConfigError: The policy is wrong, or names what is not there.
     """
-    if file is None and POLICY.exists():
-        file = POLICY
+    file = file or standing_policy()
     stamp = stamp_of(file)
     policy = _read(file)
     configure(policy.logging)

@@ -98,7 +98,10 @@ def _human(words: Sequence[str]) -> int:
     except SystemExit:  # click's own: the reader, such as head, has seen enough of a help text
         return 0
     except OSError as error:
-        if error.errno not in _FULL or error.filename is not None:
+        if error.filename is not None:
+            why = f"cannot be used: {error.strerror}"
+            raise ConfigError([(str(error.filename), why)]) from error
+        if error.errno not in _FULL:
             raise
         # The interpreter flushes again when it ends, and has nothing to add.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -9,11 +9,9 @@ from typing import TypedDict, TypeVar
 import click
 
 from accelkit.cli.showing import Form
+from accelkit.cli.standing_policy import POLICY, standing_policy
 
 F = TypeVar("F", bound=Callable[..., object])  # type: ignore[explicit-any]  # commands of any options
-
-POLICY = Path("/etc/accelkit/policy.yaml")
-"""Read without being asked for, if it is there."""
 
 
 class Asked(TypedDict):
@@ -25,10 +23,6 @@ class Asked(TypedDict):
     trace: bool
 
 
-def _default_policy() -> Path | None:
-    return POLICY if POLICY.exists() else None
-
-
 def _default_node() -> str:
     return os.environ.get("NODE_NAME") or socket.gethostname()
 
@@ -37,7 +31,7 @@ policy_option = click.option(
     "--policy",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    default=_default_policy,
+    default=standing_policy,
     show_default=f"{POLICY} if it exists",
     help="The policy.",
 )

@@ -72,7 +72,11 @@ def yaml_text(tree: "Tree") -> str:
     """*tree* as YAML, keys in their order, long texts on one line."""
     import yaml  # noqa: PLC0415 - JSON and tables do without
 
-    return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True, width=sys.maxsize)
+    class Dumper(yaml.SafeDumper):
+        """Writes members of enumerations as JSON does: as their text."""
+
+    Dumper.add_multi_representer(str, lambda dumper, text: dumper.represent_str(str.__str__(text)))
+    return yaml.dump(tree, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=sys.maxsize)
 
 
 def show_objects(objects: "Iterable[Json]", form: Form) -> None:

@@ -1,9 +1,12 @@
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from accelkit.agent.reload import load_yaml
 from accelkit.cli.main import exit_code, main
 from accelkit.core import errors
 
@@ -87,6 +90,61 @@ def test_bug_ends_with_70_and_its_traceback(
 
     assert main(["version"]) == 70
     assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "devices --host {long}",
+        "capture {file}/x",
+        "capture --host {basic} /proc/x",
+        "capture {loop}",
+        "vendor new acme {file}/x",
+        "vendor new acme /dev/null",
+        "vendor new acme {loop}",
+    ],
+)
+def test_path_that_cannot_be_used_is_bad_input(
+    basic: Path, tmp_path: Path, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each was a traceback, and the exit code of a bug."""
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    places = {name: tmp_path / name for name in ("file", "loop")}
+
+    code = main(words.format(basic=basic, long="x" * 5000, **places).split())
+
+    said = capsys.readouterr().err
+    assert code == 2
+    assert re.search(r"^(.*/(file|file/x|loop|null|x)|x{5000}): cannot be used: [A-Z]", said)
+
+
+def test_lists_are_printed_as_yaml_and_json_alike(capsys: pytest.CaptureFixture[str]) -> None:
+    """Badges are members of an enumeration, which YAML could not write."""
+    told = []
+    for form, read in (("yaml", load_yaml), ("json", json.loads)):
+        assert main(["conformance", "list", "-o", form]) == 0
+        told.append(read(capsys.readouterr().out))
+
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("policy", ["loop/policy.yaml", "nowhere"])
+def test_standing_policy_that_cannot_be_looked_at_is_not_passed_over(
+    tmp_path: Path,
+    policy: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Of a folder that others may not look into it was a traceback."""
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "nowhere").symlink_to("gone")
+    monkeypatch.setattr("accelkit.cli.standing_policy.POLICY", tmp_path / policy)
+
+    codes = [main(["devices", "--host", str(tmp_path)]), main(["agent", "--host", str(tmp_path)])]
+
+    assert codes == [2, 2]
+    assert capsys.readouterr().err.count(f"{policy}: cannot be read: ") == 2
 
 
 def test_reader_that_has_seen_enough_is_no_error() -> None:

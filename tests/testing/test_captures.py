@@ -3,7 +3,7 @@
 import ctypes
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,12 +12,13 @@ import pytest
 from accelkit.conformance.intree import IN_TREE
 from accelkit.core.errors import AccessDenied, ConfigError, LibraryMissing, NotThere, SourceError
 from accelkit.core.host import Door, Finished, Host, ReadOnly
+from accelkit.core.model import Device, Unreadable
 from accelkit.core.policy_check import options_of
 from accelkit.core.reading import read_conditions, read_inventory
 from accelkit.core.real_host import RealHost
 from accelkit.core.registry import load_plugins
 from accelkit.core.tables import FunctionTable
-from accelkit.core.vendor import Vendor
+from accelkit.core.vendor import NoOptions, Vendor
 from accelkit.testing.captures.capturing import capture
 from accelkit.testing.captures.layout import COMMANDS, FILES, FORMAT, NAME, TAPE
 from accelkit.testing.captures.recording import Keeper, RecordingHost
@@ -279,11 +280,15 @@ def test_libraries_answer_what_they_answered(tmp_path: Path, root: Path) -> None
 @pytest.mark.parametrize(
     "text, why",
     [
-        ("", "it cannot be read"),
-        ("{}", "it cannot be read: KeyError"),
-        ("[]", "it cannot be read: TypeError"),
+        ("", "it is no JSON: Expecting value"),
+        ("[" * 100_000, "it is no JSON: maximum recursion depth"),
+        ("{}", "its format is 'None'"),
+        ("[]", "its format is 'None'"),
+        ('{"format": "unfinished"}', "the capture was not finished"),
+        ('{"format": "capture/1", "nodes": {"/dev/x": 3}, "libraries": {}}', "it is damaged"),
+        ('{"format": "capture/1", "nodes": {}, "libraries": {"a": 3}}', "it is damaged"),
         ('{"format": "capture/2", "nodes": {}, "libraries": {}}', "its format is 'capture/2'"),
-        ('{"format": "capture/1", "nodes": [], "libraries": {}}', "'capture/1' is read"),
+        ('{"format": "capture/1", "nodes": [], "libraries": {}}', "it is damaged"),
     ],
 )
 def test_capture_that_is_none_is_refused(tmp_path: Path, text: str, why: str) -> None:
@@ -293,16 +298,64 @@ def test_capture_that_is_none_is_refused(tmp_path: Path, text: str, why: str) ->
         open_host(str(tmp_path))
 
 
-@pytest.mark.parametrize("file", [COMMANDS, f"{TAPE}/libtoy.so.jsonl"])
-def test_capture_with_a_broken_line_names_it(tmp_path: Path, file: str) -> None:
+@pytest.mark.parametrize(
+    "file, line, why",
+    [
+        (COMMANDS, "{", "no JSON"),
+        (COMMANDS, "3", "damaged"),
+        (COMMANDS, '{"argv": ["/bin/true"]}', "damaged"),
+        (COMMANDS, '{"argv": ["/bin/true"], "error": 3}', "damaged"),
+        (f"{TAPE}/libtoy.so.jsonl", "{", "no JSON"),
+        (f"{TAPE}/libtoy.so.jsonl", "null", "damaged"),
+        (f"{TAPE}/libtoy.so.jsonl", '{"symbol": "ask"}', "damaged"),
+        (
+            f"{TAPE}/libtoy.so.jsonl",
+            '{"symbol": "a", "before": [1], "after": [], "code": 0}',
+            "damaged",
+        ),
+        (
+            f"{TAPE}/libtoy.so.jsonl",
+            '{"symbol": "a", "before": [], "after": [], "code": ""}',
+            "damaged",
+        ),
+    ],
+)
+def test_capture_with_a_broken_line_names_it(
+    tmp_path: Path, file: str, line: str, why: str
+) -> None:
+    """It was the fault of the plugin that asked for it."""
     told = {"format": FORMAT, "nodes": {}, "libraries": {"/libtoy.so": None}}
     (tmp_path / NAME).write_text(json.dumps(told))
     (tmp_path / FILES).mkdir()
     (tmp_path / file).parent.mkdir(exist_ok=True)
-    (tmp_path / file).write_text("{}\n{\n" if file != COMMANDS else '{"argv": []}\n{\n')
+    whole = '{"argv": [], "error": "no"}' if file == COMMANDS else '{"symbol": "b", "missing": 1}'
+    (tmp_path / file).write_text(f"{whole}\n{line}\n")
 
-    with pytest.raises(ConfigError, match=f"{os.path.basename(file)}:2"):  # noqa: PTH119 - of a text
-        open_host(str(tmp_path)).library("libtoy.so")
+    with pytest.raises(ConfigError, match=f"{os.path.basename(file)}:2: it is {why}"):  # noqa: PTH119 - of a text
+        open_host(str(tmp_path))
+
+
+def test_capture_that_is_not_utf8_is_refused_without_its_bytes(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(b"\xff" * 1000)
+
+    with pytest.raises(ConfigError, match=r"in position 0: invalid start byte$"):
+        open_host(str(tmp_path))
+
+
+def test_capture_that_was_cut_off_is_no_host(tmp_path: Path) -> None:
+    """It was taken for the root of a host without devices."""
+
+    class Ended(Vendor):
+        name = "ended"
+
+        def discover(self, host: Host) -> Iterable[Device | Unreadable]:  # noqa: ARG002 - the contract's
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        capture(RealHost("/"), [Ended(NoOptions())], tmp_path / "kept", NOW, mask=True)
+
+    with pytest.raises(ConfigError, match="was not finished"):
+        open_host(str(tmp_path / "kept"))
 
 
 def test_folder_that_is_not_empty_is_not_written_into(tmp_path: Path) -> None:

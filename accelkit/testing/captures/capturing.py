@@ -2,7 +2,7 @@
 
 import json
 import platform
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from accelkit.core.model import VendorReport
 from accelkit.core.policy import Offer
 from accelkit.core.reading import device_edits, read_conditions, read_inventory
 from accelkit.core.vendor import SupportsDiagnosis, SupportsHolders, SupportsTelemetry, Vendor
-from accelkit.testing.captures.layout import FORMAT, NAME
+from accelkit.testing.captures.layout import FORMAT, NAME, UNFINISHED
 from accelkit.testing.captures.masking import mask_folder
 from accelkit.testing.captures.recording import Keeper, RecordingHost
 
@@ -48,11 +48,12 @@ def capture(
     if any(folder.iterdir()):
         text = f"{folder} is not empty"
         raise ConfigError([("OUT", text)], remedy="name a directory that is not there yet")
+    _tell(folder, {"format": UNFINISHED})
     keeper = Keeper(folder)
     door = RecordingHost(host, keeper)
     door.exists(BOOT_ID)
     found = [_ask(vendor, door) for vendor in vendors]
-    told = {
+    told: dict[str, object] = {
         "format": FORMAT,
         "date": now.isoformat(),
         "kernel": platform.release() if host.live else "simulated",
@@ -61,12 +62,17 @@ def capture(
         "nodes": dict(sorted(keeper.nodes.items())),
         "libraries": dict(sorted(keeper.libraries.items())),
     }
-    (folder / NAME).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     if mask:
-        devices = [device for report in found for device in report.devices]
-        mask_folder(folder, devices)
+        _tell(folder, {**told, "format": UNFINISHED})
+        mask_folder(folder, [device for report in found for device in report.devices])
+        told = {**json.loads((folder / NAME).read_text(encoding="utf-8")), "format": FORMAT}
+    _tell(folder, told)
     problems = (f"{p.vendor} {p.subject or ''}: {p.reason}" for r in found for p in r.problems)
     return Captured(sum(len(report.devices) for report in found), tuple(problems))
+
+
+def _tell(folder: Path, told: Mapping[str, object]) -> None:
+    (folder / NAME).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
 
 def _ask(vendor: Vendor, host: Host) -> VendorReport:

@@ -6,6 +6,8 @@ from types import MappingProxyType
 from accelkit.testing.hosts import CAPTURE
 
 FORMAT = "capture/1"
+UNFINISHED = "unfinished"
+"""Format until all is kept, and masked if it shall be."""
 NAME = CAPTURE
 FILES, TAPE, COMMANDS = "files", "tape", "commands.jsonl"
 

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,14 @@ from accelkit.testing.captures.layout import (
     MARKS,
     NAME,
     NOT_SUPPORTED,
+    TAPE,
+    UNFINISHED,
     UNKNOWN,
     UNREAD,
     tape_of,
 )
+
+_AGAIN = "copy it again, or capture again"
 
 
 class CaptureHost:
@@ -44,7 +48,11 @@ class CaptureHost:
         self._files = RealHost(str(self._folder / FILES))
         self._prefix = ""
         self._tables: dict[str, ReplayedTable] = {}
-        self._lines = _lines(self._folder / COMMANDS)
+        self._lines = _lines(self._folder / COMMANDS, _is_command)
+        # What is wrong with a tape is told here: later it would be the plugin's fault.
+        self._tapes = {
+            path.name: _lines(path, _is_call) for path in (self._folder / TAPE).glob("*")
+        }
         self._lock = threading.Lock()
 
     def read(self, path: str, limit: int = READ_LIMIT) -> str:
@@ -107,8 +115,8 @@ class CaptureHost:
             raise LibraryMissing(wrong, operation="library")
         with self._lock:
             if whole not in self._tables:
-                tape = _lines(self._folder / tape_of(whole.strip("/")))
-                self._tables[whole] = ReplayedTable(soname, tape)
+                tape = Path(tape_of(whole.strip("/"))).name
+                self._tables[whole] = ReplayedTable(soname, self._tapes.get(tape, ()))
             return self._tables[whole]
 
     def module(self, name: str) -> FunctionTable:
@@ -168,30 +176,74 @@ def _bare(code: Kept) -> object:
 
 def _read(folder: Path) -> Mapping[str, Any]:  # type: ignore[explicit-any]  # JSON
     path = folder / NAME
-    try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        found = told["format"]
-        known = isinstance(told["nodes"], dict) and isinstance(told["libraries"], dict)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigError([(str(path), f"it cannot be read: {error!r}")]) from error
-    if found != FORMAT or not known:
-        text = f"its format is {found!r}, and {FORMAT!r} is read"
+    told = _parsed(_text(path), str(path))
+    found = told.get("format") if isinstance(told, dict) else None
+    if found == UNFINISHED:
+        remedy = "remove it, and capture again"
+        raise ConfigError([(str(path), "the capture was not finished")], remedy=remedy)
+    if found != FORMAT or not _is_told(told):
+        text = f"its format is {str(found)[:40]!r}, and {FORMAT!r} is read"
+        if found == FORMAT:
+            text = f"it is damaged: it does not say what {FORMAT!r} does"
         raise ConfigError([(str(path), text)], remedy="capture again with this version")
     return told  # type: ignore[no-any-return]  # JSON
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:  # type: ignore[explicit-any]  # JSON
+def _is_told(told: Any) -> bool:  # type: ignore[explicit-any]  # JSON
+    try:
+        for node in told["nodes"].values():
+            Stat(**node)
+        return all(why is None or isinstance(why, str) for why in told["libraries"].values())
+    except (KeyError, TypeError, AttributeError):
+        return False
+
+
+def _is_command(line: Any) -> bool:  # type: ignore[explicit-any]  # JSON
+    if not isinstance(line, dict) or not isinstance(line.get("argv"), list):
+        return False
+    if "error" in line:
+        return isinstance(line["error"], str)
+    return isinstance(line.get("code"), int) and all(
+        isinstance(line.get(key), str) for key in ("out", "err")
+    )
+
+
+def _is_call(line: Any) -> bool:  # type: ignore[explicit-any]  # JSON
+    if not isinstance(line, dict) or not isinstance(line.get("symbol"), str):
+        return False
+    if "missing" in line:
+        return True
+    before, after = line.get("before"), line.get("after")
+    if not (isinstance(before, list) and isinstance(after, list) and len(before) == len(after)):
+        return False
+    return "code" in line and not isinstance(line["code"], (str, list))
+
+
+def _lines(path: Path, fits: Callable[[object], bool]) -> list[dict[str, Any]]:  # type: ignore[explicit-any]  # JSON
     if not path.exists():
         return []
-    return list(_parsed(path))
+    found = []
+    for number, line in enumerate(_text(path).splitlines(), 1):
+        place = f"{path}:{number}"
+        told = _parsed(line, place)
+        if not fits(told):
+            raise ConfigError([(place, "it is damaged: no call is written so")], remedy=_AGAIN)
+        found.append(told)
+    return found
 
 
-def _parsed(path: Path) -> Iterator[dict[str, Any]]:  # type: ignore[explicit-any]  # JSON
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            yield json.loads(line)
-        except ValueError as error:
-            raise ConfigError([(f"{path}:{number}", f"it is no JSON: {error}")]) from error
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise ConfigError([(str(path), f"it cannot be read: {error}")], remedy=_AGAIN) from error
+
+
+def _parsed(text: str, place: str) -> Any:  # type: ignore[explicit-any]  # JSON
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError([(place, f"it is no JSON: {error}")], remedy=_AGAIN) from error
 
 
 def _unmarked(name: str) -> str:
