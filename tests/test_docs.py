@@ -89,6 +89,7 @@ def test_every_page_below_docs_is_reached_from_its_index() -> None:
 ELSEWHERE = {
     "agent": "runs until SIGTERM: tests/cli",
     "explain": "asks an API server: tests/cli",
+    "health": "asks an agent: tests/cli",
     "play": "starts an agent: tests/cli",
     "conformance run": "a stage of its own",
 }

@@ -276,6 +276,8 @@ class Agent:
             problems=self.problems,
             backends=lambda: self._backends.made,
             ledger=lambda: self._duties.keeper.entries,
+            evidence=lambda: self._knowledge.heard.evidence,
+            clear=self._duties.clear,
             apply=lambda: self._duties.cutting.apply(told=True),
         )
 
@@ -352,7 +354,7 @@ class Agent:
         if store.version != self._shown:
             figures.show(self._metrics, store.view)
             self._shown = store.version
-        figures.show_events(self._metrics, store.view, self._knowledge.evidence)
+        figures.show_events(self._metrics, store.view, self._knowledge.heard.evidence)
         figures.show_problems(self._metrics, self.problems())
         self._duties.show(self._metrics)
         names, leading = self._knowledge.policy.telemetry.names, self._shared.leading.now

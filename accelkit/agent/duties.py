@@ -11,11 +11,13 @@ import attrs
 
 from accelkit.agent import figures
 from accelkit.agent.claim_files import ClaimFiles
+from accelkit.agent.clearing import Forgotten, Gone, clear
 from accelkit.agent.cutting import Cutting
 from accelkit.agent.cutting_steps import Steps
 from accelkit.agent.disk import Disk
 from accelkit.agent.events import Events
 from accelkit.agent.holders import Holders, split_sets
+from accelkit.agent.judged import verdicts
 from accelkit.agent.keeper import Keeper
 from accelkit.agent.knowledge import Claimed, Knowledge
 from accelkit.agent.ledger import Ledger
@@ -111,6 +113,7 @@ class Duties:
         self._mps = Mps(around.run, problems)
         self._memory = Memory(around.run / boot, around.version, problems)
         self._remembered_s = float("-inf")
+        self._led = False
         self._standing = Standing(
             self.works,
             frozenset(
@@ -154,7 +157,11 @@ class Duties:
                 around.problems.note(AGENT, LedgerError.code, "", str(error), error.remedy)
                 await around.clock.sleep(SECOND_S)
         around.problems.solve(AGENT, LedgerError.code, "")
-        around.knowledge.recall(*self._memory.recall(around.node))
+        view, edits = self._memory.recall(around.node)
+        course = self._memory.recall_course()
+        around.knowledge.heard.recall(course.told)
+        kept = verdicts(course, around.clock.monotonic())
+        around.knowledge.recall(attrs.evolve(view, verdicts=kept), edits)
         self.names.follow(around.knowledge.store.view)
         self._news = News(around.knowledge.store.view)
 
@@ -183,6 +190,16 @@ class Duties:
         """The API server, for what the agent itself asks; None where no backend needs it."""
         return self._around.reach.for_agent(self._backends())
 
+    async def clear(self, gone: Gone) -> Forgotten:
+        """Take an operator's word that something is *gone*, and write that down.
+
+        Raises:
+            UnknownDevice: There is no such thing.
+        """
+        forgotten = await clear(self._around.knowledge, gone)
+        self._remember(soon=False)
+        return forgotten
+
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Those of the record of claims."""
@@ -204,7 +221,7 @@ class Duties:
         until = clock.monotonic() + self._around.knowledge.policy.shutdown.wait_for_claims
         while self.keeper.entries and clock.monotonic() < until:
             await clock.sleep(LEFT_S)
-        self._remember()
+        self._remember(soon=False)
         if left := self.keeper.entries:
             log.warning(
                 "claims are left prepared",
@@ -239,8 +256,7 @@ class Duties:
         async for view in around.knowledge.store.views():
             self.names.follow(view)
             self._say_split_sets(view)
-            if around.clock.monotonic() - self._remembered_s >= SECOND_S:
-                self._remember()
+            self._remember()
             self._tell(self._news.of_devices(view))
             before, given = given, (view.assignments, view.snapshot.answered, view.devices.keys())
             if given != before:
@@ -267,11 +283,22 @@ class Duties:
         """Whether this instance does what one on a node does, and will go on to."""
         return self._around.leading.now and not self._around.closing.now
 
-    def _remember(self) -> None:
-        around = self._around
-        if around.leading.now:
-            self._remembered_s = around.clock.monotonic()
-            self._memory.keep(around.knowledge.store.view)
+    def _remember(self, *, soon: bool = True) -> None:
+        """Write down what is new, as the leader; else learn what that one wrote.
+
+        Args:
+            soon: Not more often than each second.
+        """
+        around, now_s = self._around, self._around.clock.monotonic()
+        leads, led = around.leading.now, self._led
+        self._led = leads
+        if (not leads or not led) and (told := self._memory.news()) is not None:
+            around.knowledge.join(told)
+        if leads and not (soon and now_s - self._remembered_s < SECOND_S):
+            self._remembered_s = now_s
+            view = around.knowledge.store.view
+            self._memory.keep(view)
+            self._memory.keep_course(around.knowledge.heard.told, view.verdicts)
 
     def _tell(self, news: Iterable[Told]) -> None:
         for one in news if self._leads() else ():

@@ -5,11 +5,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 import attrs
 
+from accelkit.agent.clearing import Gone
 from accelkit.agent.http import JSON, Response
 from accelkit.agent.metrics import CONTENT_TYPE, Metrics
 from accelkit.core.backend import Backend
 from accelkit.core.claims import LedgerEntry
-from accelkit.core.model import Problem
+from accelkit.core.errors import ConfigError, UnknownDevice
+from accelkit.core.model import Evidence, Problem
 from accelkit.core.view import View
 
 
@@ -25,6 +27,10 @@ class Answers:
     backends: Callable[[], Mapping[str, Backend[object]]]
     ledger: Callable[[], Mapping[str, LedgerEntry]] = dict
     """Claims of this boot by uid."""
+    evidence: Callable[[], Iterable[Evidence]] = tuple
+    """What was heard of devices in this boot."""
+    clear: Callable[[Gone], Awaitable[object]] | None = None
+    """Takes an operator's word that a fault is gone; returns what came of it."""
     apply: Callable[[], Awaitable[object]] | None = None
     """Cuts devices as the policy says, those that wait to be told, too; returns what came of it."""
 
@@ -49,6 +55,8 @@ class Answers:
             case ["ledger"]:
                 entries = self.ledger()
                 return _json(tuple(entries[uid] for uid in sorted(entries)))
+            case ["evidence"]:
+                return _json(tuple(self.evidence()))
             case ["problems"]:
                 return _json(tuple(self.problems()))
             case ["documents", name] if name in self.backends():
@@ -58,11 +66,26 @@ class Answers:
 
     async def post(self, path: str, body: bytes) -> Response | None:
         """For root on this node: what it may let the agent do."""
+        if path == "/evidence/clear" and self.clear is not None:
+            return await self._cleared(self.clear, body)
         if path != "/apply" or self.apply is None:
             return None
         if body:
             return Response.of(400, "nothing is said by what is posted here: leave it empty")
         return _json(await self.apply())
+
+    async def _cleared(self, clear: Callable[[Gone], Awaitable[object]], body: bytes) -> Response:
+        from accelkit.core.serde import from_tree  # noqa: PLC0415 - as in _json
+
+        try:
+            gone = from_tree(Gone, json.loads(body))
+        except (ValueError, ConfigError) as error:
+            wrong = " ".join(str(error).split())
+            return Response.of(400, f'post {{"subject": DEVICE, "code": CODE}}: {wrong}')
+        try:
+            return _json(await clear(gone))
+        except UnknownDevice as error:
+            return Response.of(404, str(error))
 
 
 def _json(value: object) -> Response:

@@ -4,7 +4,7 @@ import logging
 import re
 from collections.abc import Iterable
 
-from accelkit.agent.kernel import UEVENT
+from accelkit.agent.kernel import LOG, NUMBER, UEVENT
 from accelkit.agent.knowledge import Knowledge
 from accelkit.agent.sources import Source
 from accelkit.core.vendor import Signal, Signals, SupportsSignals
@@ -32,7 +32,9 @@ class Interpreting:
             if issubclass(source.kind, SupportsSignals):
                 events = await source.interpret(signal)
                 if events:
-                    self._knowledge.hear(source.name, events)
+                    number = signal.fields.get(NUMBER) if signal.source == LOG else None
+                    at = None if number is None else int(number)
+                    self._knowledge.hear(source.name, events, at)
                     source.health.ring()
 
     async def _wants(self, source: Source, signal: Signal) -> bool:

@@ -19,6 +19,8 @@ from accelkit.core.vendor import Signal
 log = logging.getLogger(__name__)
 
 UEVENT, LOG = "uevent", "kernel"
+NUMBER = "number"
+"""Field of a line of the log: which record of this boot it is, from 0."""
 UNHEARD = "kernel-unheard"
 LOOK_S = 1.0
 """Between two looks at the files of a simulated machine."""
@@ -30,7 +32,7 @@ _MOST_WAITING = 1 << 16
 """Signals that nobody has looked at yet; more are dropped, as the kernel does."""
 _AT_ONCE = 256
 """Of them are read before anybody else has a turn."""
-_RECORD = re.compile(rb"[0-9]+,[0-9]+,[0-9]+,[^;\n]*;([^\n]*)")
+_RECORD = re.compile(rb"[0-9]+,([0-9]+),[0-9]+,[^;\n]*;([^\n]*)")
 """Documentation/ABI/testing/dev-kmsg."""
 
 
@@ -49,9 +51,12 @@ def uevent(message: bytes) -> Signal | None:
 
 
 def log_line(record: bytes) -> Signal | None:
-    """The text of a record of the log; None: it is none."""
+    """The text of a record of the log, and its number; None: it is none."""
     found = _RECORD.match(record)
-    return Signal(source=LOG, text=found[1].decode(errors="replace")) if found else None
+    if found is None:
+        return None
+    fields = FrozenMap({NUMBER: found[1].decode()})
+    return Signal(source=LOG, text=found[2].decode(errors="replace"), fields=fields)
 
 
 class FileEar:
@@ -67,7 +72,7 @@ class FileEar:
 
     async def listen(self, take: Callable[[Signal], Awaitable[None]]) -> None:
         """Let every signal be taken, as long as the task lives."""
-        taken: dict[str, list[bytes]] = {KMSG: [], UEVENTS: []}
+        taken: dict[str, list[bytes]] = {KMSG: [], UEVENTS: self._records(UEVENTS)}
         while True:
             for path, meaning in ((KMSG, log_line), (UEVENTS, uevent)):
                 before, records = taken[path], self._records(path)

@@ -3,13 +3,14 @@
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 
 import attrs
 
 from accelkit.agent.admission import Pending
 from accelkit.agent.given_back import GivenBack
+from accelkit.agent.heard import Heard, Told
 from accelkit.agent.holders import Holders, joined
 from accelkit.agent.made import Offered
 from accelkit.agent.memory import MadeFor
@@ -19,12 +20,11 @@ from accelkit.agent.sources import Source
 from accelkit.agent.store import Switch, ViewStore
 from accelkit.core.allocation import ContainerEdits
 from accelkit.core.clock import Clock
-from accelkit.core.evidence import record
+from accelkit.core.damping import forgiven
 from accelkit.core.health import next_change
 from accelkit.core.model import (
     DeviceId,
     Event,
-    Evidence,
     Holding,
     Problem,
     Snapshot,
@@ -33,7 +33,7 @@ from accelkit.core.model import (
 from accelkit.core.policy import Policy
 from accelkit.core.reading import HealthReading
 from accelkit.core.snapshot import assemble, build_view, diff
-from accelkit.core.values import FrozenMap, freeze
+from accelkit.core.values import FrozenMap, Severity, freeze
 from accelkit.core.vendor import SupportsPartitioning
 from accelkit.core.view import View
 
@@ -93,7 +93,7 @@ class Knowledge:
     ) -> None:
         self.policy = policy
         self.sources: Mapping[str, Source] = {source.name: source for source in sources}
-        self.evidence: tuple[Evidence, ...] = ()
+        self.heard = Heard()
         self.answered = Switch()
         """Whether a view with at least one vendor's answer, and its edits, is there."""
         self.claimed: Callable[[], Claimed] = Claimed
@@ -209,7 +209,14 @@ class Knowledge:
             if source is not None and one.device in view.devices:
                 source.made.keep(view.devices[one.device], one.terms, RECALLED, one.edits)
         kept = self.store.view
-        self.store.publish(attrs.evolve(kept, snapshot=view.snapshot, assignments=view.assignments))
+        self.store.publish(
+            attrs.evolve(
+                kept,
+                snapshot=view.snapshot,
+                assignments=view.assignments,
+                verdicts=view.verdicts,
+            )
+        )
         self.commit()
 
     def _edits(self, view: View) -> Iterator[tuple[DeviceId, ContainerEdits]]:
@@ -239,7 +246,7 @@ class Knowledge:
             if found.devices.keys() - self.store.view.devices.keys():
                 # A new device may be held on earlier terms: known before it is offered on others.
                 await self._holders.ask(found)
-            reading = await source.assess(found.snapshot.devices, self.evidence)
+            reading = await source.assess(found.snapshot.devices, self.heard.evidence)
             if report != source.report or reading != source.reading:
                 found = self.draft(_Draft(report=report, reading=reading))
             await source.make_edits(offered(found, source.name), report)
@@ -257,7 +264,9 @@ class Knowledge:
     async def examine(self, source: Source) -> None:
         """Read how the devices of *source* are, make edits that are missing; then publish."""
         async with source.turn:
-            source.reading = await source.assess(self.store.view.snapshot.devices, self.evidence)
+            source.reading = await source.assess(
+                self.store.view.snapshot.devices, self.heard.evidence
+            )
             if source.report is not None:
                 wanted = offered(self.store.view, source.name)
                 await source.make_edits(wanted, source.report)
@@ -300,9 +309,40 @@ class Knowledge:
         await self._holders.ask(self.store.view)
         self.commit()
 
-    def hear(self, vendor: str, events: Iterable[Event]) -> None:
-        """Write down *events*; the next look at health takes them into account."""
-        self.evidence = record(self.evidence, vendor, events, self._clock.now())
+    def hear(self, vendor: str, events: Iterable[Event], at: int | None = None) -> None:
+        """Write down *events*; the next look at health takes them into account.
+
+        Args:
+            vendor: Who told.
+            events: In the order in which they came.
+            at: Number of the record of the kernel's log that they were made of.
+        """
+        serious = {
+            c.code
+            for device in self.store.view.snapshot.devices
+            if device.id.vendor == vendor
+            for c in device.conditions
+            if c.severity is not Severity.INFO
+        }
+        self.heard.take(vendor, events, self._clock.now(), serious=serious, at=at)
+
+    def join(self, told: Told) -> None:
+        """Take over what the instance that leads heard."""
+        if self.heard.join(told):
+            for source in self.sources.values():
+                source.health.ring()
+
+    def forgive(self, devices: Collection[DeviceId], code: str | None) -> None:
+        """Let nothing hold *devices* down that an operator says is gone; then publish."""
+        view = self.store.view
+        freed = {
+            i: attrs.evolve(verdict, past=forgiven(verdict.past, code))
+            for i, verdict in view.verdicts.items()
+            if i in devices and verdict.past is not None
+        }
+        verdicts = FrozenMap({**view.verdicts, **freed})
+        self.store.publish(attrs.evolve(view, verdicts=verdicts))
+        self.commit()
 
     def due_at(self) -> float | None:
         """When, in monotonic seconds, time alone changes the view next; None: never."""

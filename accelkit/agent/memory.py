@@ -1,30 +1,39 @@
-"""What the node believed in this boot, kept for the instance that starts next.
+"""What the node believed and heard in this boot, kept for the instance that starts next.
 
 Not here: claims, which are a record of their own.
 """
 
+import contextlib
 import json
+import logging
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
 import attrs
 
 from accelkit.agent.disk import HostDisk, put
+from accelkit.agent.heard import Told
+from accelkit.agent.judged import Course, judged
 from accelkit.agent.problems import AGENT, Problems
 from accelkit.core.allocation import ContainerEdits
 from accelkit.core.errors import ConfigError
 from accelkit.core.model import Device, DeviceId, Group, Link, Snapshot
 from accelkit.core.policy import Offer
 from accelkit.core.values import FrozenMap, freeze
-from accelkit.core.view import Assignment, View
+from accelkit.core.view import Assignment, Verdict, View
+
+log = logging.getLogger(__name__)
 
 MOST_BYTES = 64 << 20
 """Of a file that is read; ours are smaller by far."""
 FORMAT = "1.0"
-"""Of both files; what is written with another first number is not read."""
+"""Of all files; what is written with another first number is not read."""
 INVENTORY = "inventory.json"
 ASSIGNMENT = "assignment.json"
+COURSE = "health.json"
+DAMAGED = "health.json.damaged"
 NO_BOOT = "unknown"
 """Stands for the boot where the host does not tell which it is."""
 
@@ -68,11 +77,20 @@ class Assignments:
     given: tuple[Given, ...] = ()
 
 
-T = TypeVar("T", Inventory, Assignments)
+T = TypeVar("T", Inventory, Assignments, Course)
+
+
+_ANEW = "nothing: devices are read anew, and what holds them is asked"
+_FORGOTTEN = {
+    INVENTORY: _ANEW,
+    ASSIGNMENT: _ANEW,
+    COURSE: "nothing: devices are read anew; what their library told only once is forgotten",
+}
+"""What to do about a file that cannot be read."""
 
 
 class Memory:
-    """Two files of this boot: read once at start, written by the leader when they change.
+    """Three files of this boot: read at start, written by the leader when they change.
 
     Args:
         directory: Of this boot.
@@ -84,6 +102,7 @@ class Memory:
         self._writer = writer
         self._problems = problems
         self._written: dict[str, object] = {}
+        self._seen: tuple[int, int] | None = None
 
     def recall(self, node: str) -> tuple[View, tuple[MadeFor, ...]]:
         """The view as it was believed last, with nothing but what lasts; and edits.
@@ -101,6 +120,34 @@ class Memory:
         )
         assignments = FrozenMap((one.device, one.assignment) for one in given)
         return View(snapshot=snapshot, assignments=assignments), inventory.edits
+
+    def recall_course(self) -> Course:
+        """What was heard, and how devices were judged last; a damaged file is set aside."""
+        path = self._directory / COURSE
+        course = self._read(Course, COURSE)
+        if course is None and path.exists():
+            with contextlib.suppress(OSError):
+                path.replace(self._directory / DAMAGED)
+                log.warning("what was heard is set aside", extra={"file": DAMAGED})
+        return course or Course()
+
+    def news(self) -> Told | None:
+        """What the leader heard, if it wrote anything since the last look."""
+        try:
+            found = (self._directory / COURSE).stat()
+        except OSError:
+            return None
+        seen = (found.st_ino, found.st_mtime_ns)
+        if seen == self._seen:
+            return None
+        self._seen = seen
+        course = self._read(Course, COURSE)
+        return None if course is None else course.told
+
+    def keep_course(self, told: Told, verdicts: Mapping[DeviceId, Verdict]) -> None:
+        """Write what was heard and judged, as *keep* does."""
+        course = Course(format=FORMAT, writer=self._writer, told=told, judged=judged(verdicts))
+        self._keep(COURSE, course)
 
     def keep(self, view: View) -> None:
         """Write what differs from what is written; a file that is gone is written again."""
@@ -123,7 +170,7 @@ class Memory:
         given = (Given(device=i, assignment=given) for i, given in view.assignments.items())
         self._keep(ASSIGNMENT, Assignments(writer=self._writer, given=tuple(given)))
 
-    def _keep(self, name: str, value: Inventory | Assignments) -> None:
+    def _keep(self, name: str, value: Inventory | Assignments | Course) -> None:
         path = self._directory / name
         if self._written.get(name) == value and path.exists():
             return
@@ -153,7 +200,7 @@ class Memory:
         except Exception as error:  # noqa: BLE001 - whatever is in it, the agent starts
             text = " ".join(str(error).split())[:500]
             why = f"{path} is not read: {text or type(error).__name__}"
-            remedy = "nothing: devices are read anew, and what holds them is asked"
+            remedy = _FORGOTTEN[name]
             self._problems.note(AGENT, "memory-ignored", str(path), why, remedy)
             return None
         return value

@@ -9,40 +9,50 @@ from accelkit.core.errors import TransportError
 
 ANSWER_S = 10.0
 """It answers from memory."""
-OK = 200
+OK, NOT_FOUND = 200, 404
 
 
 class NoAgent(TransportError):
     """None runs there."""
 
 
-def ask(run: str, path: str, *, post: bool = False, within_s: float = ANSWER_S) -> bytes:
+class NotKnown(TransportError):
+    """It answers, but knows nothing of what it is asked about."""
+
+
+def ask(
+    run: str, path: str, *, post: bool = False, body: bytes = b"", within_s: float = ANSWER_S
+) -> bytes:
     """What the agent whose run directory is *run* answers at *path*.
 
     Args:
         run: ``paths.run`` of its policy.
         path: As in ``/view``.
         post: Let it do something, rather than tell.
+        body: What is posted.
         within_s: How long it may take.
 
     Raises:
         NoAgent: None runs there.
+        NotKnown: It does not know what this is about.
         TransportError: It does not answer, or refuses.
     """
     file = Path(run) / SOCKET
     asking = _Connection(file, within_s)
     try:
-        asking.request("POST" if post else "GET", path)
+        asking.request("POST" if post else "GET", path, body if post else None)
         answer = asking.getresponse()
-        body = answer.read()
+        told = answer.read()
     except (OSError, http.client.HTTPException) as error:
         raise _unanswered(file, error) from error
     finally:
         asking.close()
-    if answer.status != OK:
-        said = " ".join(body.decode(errors="replace").split())[:500]
-        raise TransportError(f"the agent at {file} answers {answer.status}: {said}")
-    return body
+    if answer.status == OK:
+        return told
+    said = " ".join(told.decode(errors="replace").split())[:500]
+    if post and answer.status == NOT_FOUND:
+        raise NotKnown(said)
+    raise TransportError(f"the agent at {file} answers {answer.status}: {said}")
 
 
 def _unanswered(file: Path, error: Exception) -> TransportError:

@@ -5,17 +5,20 @@ from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
-from accelkit.cli.agent_socket import ANSWER_S, NoAgent, ask
+from accelkit.cli.agent_socket import ANSWER_S, NoAgent, NotKnown, ask
 
 if TYPE_CHECKING:
+    from accelkit.agent.clearing import Forgotten
     from accelkit.agent.cutting import Applied
     from accelkit.cli.options import Asked
     from accelkit.core.claims import LedgerEntry
-    from accelkit.core.model import Problem
+    from accelkit.core.model import Evidence, Problem
     from accelkit.core.view import View
 
 T = TypeVar("T")
 
+CLEAR_S = 60.0
+"""Vendors are asked how their devices are, after whatever they are asked just now."""
 APPLY_S = 600.0
 """Cutting takes its time: a GPU that is reset, partitions that linger."""
 
@@ -37,6 +40,26 @@ class Agent:
 
         return self._ask(tuple[LedgerEntry, ...], "/ledger")
 
+    def evidence(self) -> "tuple[Evidence, ...]":
+        from accelkit.core.model import Evidence  # noqa: PLC0415 - help does without
+
+        return self._ask(tuple[Evidence, ...], "/evidence")
+
+    def clear(self, subject: str, code: str | None) -> "Forgotten":
+        """Tell it that a fault is gone.
+
+        Raises:
+            UnknownDevice: It knows no such device, or nothing of that code.
+        """
+        from accelkit.agent.clearing import Forgotten  # noqa: PLC0415 - help does without
+        from accelkit.core.errors import UnknownDevice  # noqa: PLC0415 - see above
+
+        body = json.dumps({"subject": subject, "code": code}).encode()
+        try:
+            return self._ask(Forgotten, "/evidence/clear", post=True, body=body, within_s=CLEAR_S)
+        except NotKnown as error:
+            raise UnknownDevice(str(error), remedy="see: accelkit health") from error
+
     def problems(self) -> "tuple[Problem, ...]":
         from accelkit.core.model import Problem  # noqa: PLC0415 - help does without
 
@@ -49,11 +72,18 @@ class Agent:
         return self._ask(Applied, "/apply", post=True, within_s=APPLY_S)
 
     def _ask(
-        self, kind: type[T], path: str, *, post: bool = False, within_s: float = ANSWER_S
+        self,
+        kind: type[T],
+        path: str,
+        *,
+        post: bool = False,
+        body: bytes = b"",
+        within_s: float = ANSWER_S,
     ) -> T:
         from accelkit.core.serde import from_tree  # noqa: PLC0415 - loads cattrs
 
-        return from_tree(kind, json.loads(ask(self.run, path, post=post, within_s=within_s)))
+        answer = ask(self.run, path, post=post, body=body, within_s=within_s)
+        return from_tree(kind, json.loads(answer))
 
 
 def agent_of(asked: "Asked") -> Agent | None:

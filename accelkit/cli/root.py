@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "devices": ("devices", "List the accelerators of a host, how they are, and who has them."),
     "doctor": ("doctor", "Say what keeps devices from being served, and what to do."),
     "explain": ("explain", "Say why a claim or a pod has its devices, or none."),
+    "health": ("health", "Say why devices are as they are, or that a fault is gone."),
     "holders": ("holders", "List who holds devices of a node, or wait until nobody does."),
     "metrics": ("metrics", "List the metrics that the agent writes."),
     "partition": ("partition", "Plan, apply or check how devices are cut, or print how they are."),

@@ -19,8 +19,6 @@ NODE_MISSING = "node-missing"
 """FATAL condition: a device file that containers need is not there."""
 SERVICE_MISSING = "service-missing"
 """FATAL condition: the daemon that shares the device is not ready."""
-_AT_ONCE = frozenset({NODE_MISSING, SERVICE_MISSING})
-"""Not damped: what comes up a moment after the driver, or after the agent, is no fault."""
 
 
 def continued(
@@ -37,13 +35,16 @@ def continued(
         now_s: Monotonic seconds.
         policy: What is remembered, and how long.
     """
-    faults = tuple(c for c in fatal if c.code not in _AT_ONCE)
+    # Daemons come up a moment after each start of the agent, device files after the driver: the
+    # former are no faults at all, the latter are where they come and go.
+    faults = tuple(c for c in fatal if c.code != SERVICE_MISSING)
+    lasting = tuple(c for c in faults if c.code != NODE_MISSING)
     before = previous.past if previous is not None else None
     if before is None:
-        return Past(ill=bool(faults), turned_s=now_s, faults=faults)
+        return Past(ill=bool(faults), turned_s=now_s, faults=lasting)
     past = _with_changes(before, turned=bool(faults) != before.ill, now_s=now_s, policy=policy)
     if faults:
-        return attrs.evolve(past, faults=faults)
+        return attrs.evolve(past, faults=lasting or past.faults)
     if past.faults and now_s >= past.turned_s + policy.recover_after:
         return attrs.evolve(past, faults=())
     return past

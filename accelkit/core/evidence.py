@@ -3,17 +3,26 @@
 Not here: what events mean; that is the vendor's to say.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from typing import TypeAlias
+
+import attrs
 
 from accelkit.core.model import Device, Event, Evidence
 
 MOST_EVIDENCE = 256
 """Entries kept for one vendor."""
+Key: TypeAlias = tuple[str, str, str]
+"""Vendor, subject and code."""
 
 
 def record(
-    evidence: Iterable[Evidence], vendor: str, events: Iterable[Event], now: datetime
+    evidence: Iterable[Evidence],
+    vendor: str,
+    events: Iterable[Event],
+    now: datetime,
+    serious: Collection[str] = (),
 ) -> tuple[Evidence, ...]:
     """Add *events* of *vendor* to *evidence*: one entry per vendor, subject and code.
 
@@ -22,12 +31,13 @@ def record(
         vendor: Whose events they are.
         events: In the order in which they came; each counts once.
         now: When they came.
+        serious: Codes of entries that are the last to be dropped.
 
     Returns:
         Sorted by vendor, subject and code; at most MOST_EVIDENCE entries of *vendor*, those that
         were last heard of longest ago are dropped.
     """
-    kept = {(e.vendor, e.subject, e.code): e for e in evidence}
+    kept = {key_of(e): e for e in evidence}
     for event in events:
         key = (vendor, event.subject or "", event.code)
         before = kept.get(key)
@@ -41,12 +51,41 @@ def record(
             last=now,
             data=event.data,
         )
-    of_vendor = sorted(
-        (key for key in kept if key[0] == vendor), key=lambda key: (kept[key].last, key)
+    return _bounded(kept, serious)
+
+
+def merge(one: Iterable[Evidence], other: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    """What two instances wrote down who heard the same; bounded as by *record*.
+
+    Of an entry that both have the greater count holds: each may have missed what the other heard.
+    """
+    kept = {key_of(e): e for e in one}
+    for entry in other:
+        key = key_of(entry)
+        kept[key] = _joined(kept[key], entry) if key in kept else entry
+    return _bounded(kept, ())
+
+
+def _joined(one: Evidence, other: Evidence) -> Evidence:
+    return attrs.evolve(
+        other if other.last > one.last else one,
+        count=max(one.count, other.count),
+        first=min(one.first, other.first),
     )
-    for key in of_vendor[: max(0, len(of_vendor) - MOST_EVIDENCE)]:
-        del kept[key]
-    return tuple(kept[key] for key in sorted(kept))
+
+
+def key_of(entry: Evidence) -> Key:
+    """What there is one entry of."""
+    return entry.vendor, entry.subject, entry.code
+
+
+def _bounded(kept: Mapping[Key, Evidence], serious: Collection[str]) -> tuple[Evidence, ...]:
+    """*kept* in order, without the oldest where a vendor has too many."""
+    vendors: dict[str, list[Key]] = {}
+    for key in sorted(kept, key=lambda key: (key[2] in serious, kept[key].last, key)):
+        vendors.setdefault(key[0], []).append(key)
+    left = (key for keys in vendors.values() for key in keys[-MOST_EVIDENCE:])
+    return tuple(kept[key] for key in sorted(left))
 
 
 def names_of(device: Device) -> frozenset[str]:

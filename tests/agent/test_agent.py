@@ -1,7 +1,6 @@
 import asyncio
 import logging
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 
 import attrs
@@ -11,15 +10,14 @@ from accelkit.agent import listening
 from accelkit.agent.agent import Agent
 from accelkit.core.backend import BackendFactory, NodePort
 from accelkit.core.errors import BackendError, ConfigError, TransportError
-from accelkit.core.host import Host
-from accelkit.core.model import Condition, Device, Evidence, Holder, Holding
+from accelkit.core.model import Holder, Holding
 from accelkit.core.policy import HealthPolicy, Http, Offer, Policy, Read, Seconds, VendorPolicy
-from accelkit.core.values import HolderKind, Severity
-from accelkit.core.vendor import SupportsHealth
+from accelkit.core.values import HolderKind
 from accelkit.core.view import View
 from tests.agent.toys import (
     BOOT,
     Hanging,
+    Ill,
     NotReady,
     Raising,
     Rubbish,
@@ -139,22 +137,6 @@ async def test_devices_of_a_vendor_that_fails_stay_and_become_overdue(tmp_path: 
         await until(lambda: health_of(agent) == {"toy/a": "HEALTHY", "toy/b": "HEALTHY"})
 
     assert edits.keys() == {device("toy", "a"), device("toy", "b")}
-
-
-class Ill(Toy, SupportsHealth):
-    """Its devices are ill while a test says so."""
-
-    name = "ill"
-    domain = "ill.example.com"
-    ill = True
-    looks = 0
-
-    def conditions(
-        self, host: Host, device: Device, evidence: tuple[Evidence, ...]
-    ) -> Iterable[Condition]:
-        del host, device, evidence
-        self.looks += 1
-        return [Condition(code="burnt", severity=Severity.FATAL)] if self.ill else []
 
 
 async def test_device_that_is_well_counts_as_well_when_its_hold_ends(tmp_path: Path) -> None:

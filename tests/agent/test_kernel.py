@@ -52,10 +52,14 @@ def test_what_is_no_uevent_of_the_kernel_is_nothing(message: bytes) -> None:
     assert uevent(message) is None
 
 
-def test_line_of_the_log_is_its_text() -> None:
+def test_line_of_the_log_is_its_text_and_its_number() -> None:
     record = b"4,1339,5140900,-,caller=T1;NVRM: Xid (PCI:0000:03:00): 79\n SUBSYSTEM=pci\n"
 
-    assert log_line(record) == Signal(source="kernel", text="NVRM: Xid (PCI:0000:03:00): 79")
+    assert log_line(record) == Signal(
+        source="kernel",
+        text="NVRM: Xid (PCI:0000:03:00): 79",
+        fields=FrozenMap({"number": "1339"}),
+    )
 
 
 @pytest.mark.parametrize("record", [b"", b"text alone", b"4,1;x", b"\xff\xfe"])
@@ -187,7 +191,7 @@ async def test_signals_that_a_vendor_named_become_its_evidence(tmp_path: Path) -
     ):
         await interpreting.take(signal)
 
-    assert [(e.vendor, e.code) for e in knowledge.evidence] == [
+    assert [(e.vendor, e.code) for e in knowledge.heard.evidence] == [
         ("hearing", "hot"),
         ("hearing", "wedged"),
     ]
@@ -213,7 +217,7 @@ async def test_vendor_that_breaks_at_a_signal_has_a_problem_and_hears_the_next(
     await interpreting.take(Signal(source="kernel", text="Toy: hot"))
 
     assert noted == ["plugin-bug"]
-    assert [e.code for e in knowledge.evidence] == ["hot"]
+    assert [e.code for e in knowledge.heard.evidence] == ["hot"]
     assert knowledge.problems == ()
 
 

@@ -43,7 +43,7 @@ async def test_event_is_written_down_and_makes_its_device_unhealthy(tmp_path: Pa
         await until(lambda: health_of(agent)["listening/a"] == "UNHEALTHY")
 
         assert health_of(agent)["listening/b"] == "HEALTHY"
-        assert [e.code for e in agent._knowledge.evidence] == ["xid-79"]
+        assert [e.code for e in agent._knowledge.heard.evidence] == ["xid-79"]
 
 
 async def test_events_of_a_storm_are_looked_at_together(tmp_path: Path) -> None:
@@ -64,10 +64,10 @@ async def test_events_of_a_storm_are_looked_at_together(tmp_path: Path) -> None:
     vendor = Storming()
     vendor.names = ("a",)
     async with running(parts(tmp_path, vendor, wanted=slow(tmp_path))) as agent:
-        await until(lambda: sum(e.count for e in agent._knowledge.evidence) > 200)
+        await until(lambda: sum(e.count for e in agent._knowledge.heard.evidence) > 200)
         await until(lambda: health_of(agent).get("listening/a") == "UNHEALTHY")
 
-        heard = sum(e.count for e in agent._knowledge.evidence)
+        heard = sum(e.count for e in agent._knowledge.heard.evidence)
         assert vendor.looks * 10 < heard
 
 

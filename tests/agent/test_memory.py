@@ -5,8 +5,11 @@ from pathlib import Path
 import attrs
 import pytest
 
+from accelkit.agent.heard import Cleared, Told
+from accelkit.agent.judged import verdicts
 from accelkit.agent.memory import (
     ASSIGNMENT,
+    COURSE,
     INVENTORY,
     MadeFor,
     Memory,
@@ -14,10 +17,10 @@ from accelkit.agent.memory import (
 )
 from accelkit.agent.problems import Problems
 from accelkit.core.allocation import ContainerEdits
-from accelkit.core.model import Device, Link, Snapshot
+from accelkit.core.model import Device, Evidence, Link, Snapshot
 from accelkit.core.policy import Divide, Offer, Selection, Sharing
-from accelkit.core.values import FrozenMap, LinkKind, Severity, Standing, Version
-from accelkit.core.view import Assignment, View
+from accelkit.core.values import FrozenMap, Health, LinkKind, Severity, Standing, Version
+from accelkit.core.view import Assignment, Past, Verdict, View
 from tests.core.things import DOMAINS, START, cut, fatal, gpu, of, part
 
 TERMS = Offer(
@@ -49,6 +52,35 @@ VIEW = View(
     ),
     edits=FrozenMap({of("b"): EDITS}),
     domains=DOMAINS,
+)
+
+HEARD = Evidence(
+    vendor="toy",
+    subject="a",
+    code="xid-79",
+    source="nvml",
+    count=3,
+    first=START,
+    last=START,
+    data=FrozenMap({"pid": "7"}),
+)
+TOLD = Told(
+    evidence=(HEARD,),
+    record=17,
+    cleared=(Cleared(vendor="toy", subject="b", code="xid-63"),),
+    clears=4,
+)
+PAST = Past(
+    turned_s=9.0,
+    faults=(fatal(message="smoke", since=START),),
+    changes=(3.0, 9.0),
+    flapping_s=5.0,
+    health=Health.UNHEALTHY,
+    since_s=2.0,
+    since=START,
+)
+VERDICTS = FrozenMap(
+    {of("a"): Verdict(health=Health.UNHEALTHY, since=START, since_s=7.0, past=PAST)}
 )
 
 
@@ -206,3 +238,67 @@ def test_device_of_every_kind_survives_being_kept(memory: Memory) -> None:
     memory.keep(attrs.evolve(VIEW, snapshot=Snapshot(devices=devices)))
 
     assert memory.recall("")[0].snapshot.devices == devices
+
+
+def test_what_was_heard_stays_to_be_written_where_the_disk_is_full(
+    tmp_path: Path, memory: Memory, problems: Problems
+) -> None:
+    (tmp_path / "boot").write_text("in the way")
+    memory.keep_course(TOLD, VERDICTS)
+    noted = codes(problems)
+    (tmp_path / "boot").unlink()
+    memory.keep_course(TOLD, VERDICTS)
+
+    assert noted == [("not-remembered", COURSE)]
+    assert problems.all == ()
+    assert Memory(tmp_path / "boot", "1", problems).recall_course().told == TOLD
+
+
+def test_verdicts_are_kept_with_all_that_damping_needs(memory: Memory, tmp_path: Path) -> None:
+    memory.keep_course(TOLD, VERDICTS)
+
+    kept = verdicts(memory.recall_course(), 100.0)
+
+    assert kept == VERDICTS
+    assert kept[of("a")].past == PAST
+    assert (kept[of("a")].since, kept[of("a")].since_s) == (START, 7.0)
+    assert (tmp_path / "boot" / COURSE).stat().st_mode & 0o777 == 0o600
+
+
+def test_times_of_another_boot_are_not_later_than_now(memory: Memory) -> None:
+    memory.keep_course(TOLD, VERDICTS)
+
+    past = verdicts(memory.recall_course(), 4.0)[of("a")].past
+
+    assert past is not None
+    assert (past.turned_s, past.changes, past.flapping_s, past.since_s) == (4, (3, 4), 4, 2)
+
+
+def test_times_alone_are_written_too(tmp_path: Path, memory: Memory) -> None:
+    memory.keep_course(TOLD, VERDICTS)
+    before = (tmp_path / "boot" / COURSE).stat().st_ino
+    memory.keep_course(TOLD, VERDICTS)
+    same = (tmp_path / "boot" / COURSE).stat().st_ino
+    later = attrs.evolve(VERDICTS[of("a")], since_s=8.0)
+    memory.keep_course(TOLD, FrozenMap({of("a"): later}))
+
+    assert before == same
+    assert (tmp_path / "boot" / COURSE).stat().st_ino != before
+
+
+def test_news_are_told_once(tmp_path: Path, memory: Memory, problems: Problems) -> None:
+    follower = Memory(tmp_path / "boot", "1", problems)
+    nothing = follower.news()
+    memory.keep_course(TOLD, VERDICTS)
+
+    assert (nothing, follower.news(), follower.news()) == (None, TOLD, None)
+
+
+def test_news_that_cannot_be_read_are_none(
+    tmp_path: Path, memory: Memory, problems: Problems
+) -> None:
+    write_whole(tmp_path / "boot" / COURSE, b"rubbish")
+
+    assert memory.news() is None
+    assert codes(problems) == [("memory-ignored", COURSE)]
+    assert (tmp_path / "boot" / COURSE).exists()

@@ -158,6 +158,21 @@ class Listening(Toy, SupportsEvents, SupportsHealth):
             yield Condition(code=found.code, severity=Severity.FATAL)
 
 
+class Ill(Toy, SupportsHealth):
+    """Its devices are ill while a test says so."""
+
+    name = "ill"
+    domain = "ill.example.com"
+    ill = True
+    looks = 0
+
+    def conditions(
+        self, host: Host, device: Device, evidence: tuple[Evidence, ...]
+    ) -> Iterable[Condition]:
+        self.looks += 1
+        return [Condition(code="burnt", severity=Severity.FATAL)] if self.ill else []
+
+
 class Sets(Toy):
     """Its edits describe the set."""
 

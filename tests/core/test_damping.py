@@ -80,13 +80,25 @@ def test_without_a_wait_who_is_well_is_healthy_at_once() -> None:
 
 
 @pytest.mark.parametrize("code", [NODE_MISSING, SERVICE_MISSING])
-def test_what_comes_up_a_moment_later_is_not_damped(code: str) -> None:
-    missing = (fatal(code),)
-    changes = [(float(i), missing if i % 2 else WELL) for i in range(9)]
+def test_what_comes_up_a_moment_later_has_not_to_prove_it(code: str) -> None:
+    verdicts = course((0.0, (fatal(code),)), (1.0, WELL))
 
-    verdicts = course(*changes)
+    assert [v.health for v in verdicts] == [UNHEALTHY, HEALTHY]
 
-    assert [v.health for v in verdicts[-2:]] == [UNHEALTHY, HEALTHY]
+
+@pytest.mark.parametrize("code,held", [(NODE_MISSING, [FLAPPING]), (SERVICE_MISSING, [])])
+def test_files_that_come_and_go_are_flapping_and_daemons_are_not(
+    code: str, held: list[str]
+) -> None:
+    verdicts = course(*((float(i), (fatal(code),) if i % 2 else WELL) for i in range(9)))
+
+    assert codes(verdicts[-1]) == held
+
+
+def test_a_file_that_is_missing_meanwhile_ends_no_wait() -> None:
+    verdicts = course((0.0, ILL), (1.0, WELL), (2.0, (fatal(NODE_MISSING),)), (3.0, WELL))
+
+    assert codes(verdicts[-1]) == [RECOVERING]
 
 
 def test_who_changes_too_often_is_held_and_then_what_it_is() -> None:

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 from hypothesis import given, strategies as st
 
-from accelkit.core.evidence import MOST_EVIDENCE, of_device, record
+from accelkit.core.evidence import MOST_EVIDENCE, merge, of_device, record
 from accelkit.core.model import Device, DeviceId, Event, Evidence, Locality
 from accelkit.core.values import FrozenMap
 from tests.core.things import LATER, START, cut, gpu, part
@@ -101,3 +101,35 @@ def test_evidence_of_a_parent_is_evidence_of_its_partitions() -> None:
 
     assert found == (entry("uuid-1"),)
     assert of_device([entry("gpu-0-1g-0")], gpu("gpu-0")) == ()
+
+
+def test_too_many_entries_lose_those_that_mean_nothing_bad_first() -> None:
+    many = [Event(subject=f"d{n}", code="xid-79", source="nvml") for n in range(3)]
+    more = [Event(subject=f"d{n}", code="note", source="nvml") for n in range(MOST_EVIDENCE)]
+
+    kept = record(record((), "toy", many, START), "toy", more, LATER, serious={"xid-79"})
+
+    assert len(kept) == MOST_EVIDENCE
+    assert [e.subject for e in kept if e.code == "xid-79"] == ["d0", "d1", "d2"]
+
+
+def test_what_two_wrote_down_is_bounded_too() -> None:
+    one = record(
+        (), "toy", [Event(subject=f"a{n}", code="x", source="s") for n in range(200)], START
+    )
+    two = record(
+        (), "toy", [Event(subject=f"b{n}", code="x", source="s") for n in range(200)], LATER
+    )
+
+    merged = merge(one, two)
+
+    assert len(merged) == MOST_EVIDENCE
+    assert {e for e in merged if e.subject.startswith("b")} == set(two)
+
+
+@given(events, events)
+def test_to_merge_is_the_same_in_any_order(one: list[Event], other: list[Event]) -> None:
+    ours, theirs = record((), "toy", one, START), record((), "toy", other, LATER)
+
+    assert merge(ours, theirs) == merge(theirs, ours)
+    assert merge(ours, ours) == ours

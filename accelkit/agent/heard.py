@@ -1,0 +1,121 @@
+"""What vendors were told in this boot, as all instances of it know. Not here: what it means."""
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+
+import attrs
+
+from accelkit.core.evidence import merge, record
+from accelkit.core.model import Event, Evidence
+from accelkit.core.values import freeze
+
+MOST_CLEARED = 256
+"""So many are known to other instances; earlier ones they have seen long since."""
+NEVER = -1
+"""Number of the record of the kernel's log before the first."""
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class Cleared:
+    """What an operator said is gone."""
+
+    vendor: str
+    subject: str
+    code: str
+
+
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class Told:
+    """All that lasts of it."""
+
+    evidence: tuple[Evidence, ...] = ()
+    record: int = NEVER
+    """Of the kernel's log: the last one that became evidence."""
+    cleared: tuple[Cleared, ...] = ()
+    """The latest, in order."""
+    clears: int = 0
+    """How many there were in all."""
+
+
+class Heard:
+    """Writes events down, each once, whoever hears them again."""
+
+    def __init__(self) -> None:
+        self.told = Told()
+        self._again = self._last = NEVER
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        return self.told.evidence
+
+    def recall(self, told: Told) -> None:
+        """Begin with what an earlier instance wrote down."""
+        self.told = told
+        self._again = told.record
+
+    def join(self, told: Told) -> bool:
+        """Take over what the instance that leads wrote down; whether that is any news.
+
+        What an operator cleared there is gone here, too; what only this instance heard stays.
+        """
+        ours, cleared = self.told, told.clears - self.told.clears
+        gone = {_key(one) for one in told.cleared[-cleared:]} if cleared > 0 else set()
+        left = (e for e in ours.evidence if _key(e) not in gone)
+        self.told = attrs.evolve(
+            told if cleared > 0 else ours,
+            evidence=merge(told.evidence, left),
+            record=max(ours.record, told.record),
+        )
+        return self.told.evidence != ours.evidence
+
+    def take(
+        self,
+        vendor: str,
+        events: Iterable[Event],
+        now: datetime,
+        *,
+        serious: Collection[str] = (),
+        at: int | None = None,
+    ) -> None:
+        """Write *events* of *vendor* down.
+
+        Args:
+            vendor: Who told.
+            events: In the order in which they came.
+            now: When that was.
+            serious: Codes of entries that are the last to be dropped where there are too many.
+            at: Number of the record of the kernel's log that they were made of.
+        """
+        several = tuple(events)
+        if at is not None:
+            if at < self._last:
+                self._again = NEVER  # the log begins anew: a simulated machine was booted
+            self._last = at
+            if at <= self._again:
+                several = tuple(e for e in several if not self._known(vendor, e))
+            self.told = attrs.evolve(self.told, record=max(at, self._again))
+        evidence = record(self.told.evidence, vendor, several, now, serious)
+        self.told = attrs.evolve(self.told, evidence=evidence)
+
+    def _known(self, vendor: str, event: Event) -> bool:
+        """Whether an earlier instance wrote *event* down; it may be cleared by now."""
+        key = (vendor, event.subject or "", event.code)
+        known = {_key(one) for one in self.told.evidence} | {_key(o) for o in self.told.cleared}
+        return key in known
+
+    def clear(self, gone: Collection[Evidence]) -> None:
+        """Forget *gone*: an operator says that it is."""
+        several = tuple(
+            Cleared(vendor=e.vendor, subject=e.subject, code=e.code) for e in sorted(gone, key=_key)
+        )
+        keys = {_key(one) for one in several}
+        self.told = attrs.evolve(
+            self.told,
+            evidence=tuple(e for e in self.told.evidence if _key(e) not in keys),
+            cleared=(*self.told.cleared, *several)[-MOST_CLEARED:],
+            clears=self.told.clears + len(several),
+        )
+
+
+def _key(one: Evidence | Cleared) -> tuple[str, str, str]:
+    return one.vendor, one.subject, one.code
