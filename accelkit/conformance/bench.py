@@ -8,9 +8,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 import attrs
@@ -222,13 +223,17 @@ class Rig:
         return read_conditions(vendor or self.vendor, door or self.door, devices, evidence)
 
     def verdicts(
-        self, devices: tuple[Device, ...], reading: HealthReading
+        self,
+        devices: tuple[Device, ...],
+        reading: HealthReading,
+        previous: Mapping[DeviceId, Verdict] = MappingProxyType({}),
+        now_s: float = 0.0,
     ) -> dict[DeviceId, Verdict]:
-        """How *devices* are judged by the default policy."""
+        """How *devices* are judged by the default policy, *now_s* seconds after the first time."""
         now = datetime.now(UTC)
         report = VendorReport(vendor=self.vendor.name, answered=True, devices=devices)
         snapshot = assemble("node", (report,), (reading,), previous=None, held=(), now=now)
-        return dict(judge(snapshot, {}, 0.0, HealthPolicy(), now))
+        return dict(judge(snapshot, previous, now_s, HealthPolicy(), now))
 
     def do(self, feature: Feature, unit: str = "", *, undo: bool = False) -> None:
         """Let the machine do what *feature* means, or undo it."""

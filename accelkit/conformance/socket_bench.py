@@ -234,6 +234,8 @@ class Stream:
         self._channel = dial(path)
         self.lists: list[dp.ListAndWatchResponse] = []
         self.error: grpc.aio.AioRpcError | None = None
+        self._reading = asyncio.Event()
+        self._reading.set()
         self._task = asyncio.create_task(self._follow())
 
     async def _follow(self) -> None:
@@ -244,6 +246,7 @@ class Stream:
             async with aclosing(messages):
                 async for message in messages:
                     self.lists.append(message)
+                    await self._reading.wait()
         except grpc.aio.AioRpcError as error:
             self.error = error
 
@@ -255,6 +258,14 @@ class Stream:
         """Ids that the newest list calls unhealthy."""
         last = self.lists[-1].devices if self.lists else ()
         return {device.ID for device in last if device.health != "Healthy"}
+
+    async def pause(self) -> None:
+        """Read nothing more, but for one list at most."""
+        self._reading.clear()
+
+    async def go_on(self) -> None:
+        """Read again."""
+        self._reading.set()
 
     async def close(self) -> None:
         self._task.cancel()

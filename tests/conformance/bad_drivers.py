@@ -180,6 +180,20 @@ class Healing(Toy):
         return await super().bound(path)
 
 
+class Grieving(Toy):
+    """Tells nobody anything once one of its streams has ended."""
+
+    gone = False
+
+    async def messages(self) -> AsyncGenerator[dp.ListAndWatchResponse, None]:
+        try:
+            async for message in super().messages():
+                if not self.gone:
+                    yield message
+        finally:
+            self.gone = True
+
+
 class Shouting(Toy):
     def ids(self) -> list[str]:
         return [i.upper() for i in super().ids()]
@@ -263,6 +277,7 @@ BAD: Mapping[str, type[Toy]] = {
     "DP26": Crowded,
     "DP27": BySocket,
     "H08": Healing,
+    "H09": Grieving,
     "I07": Shouting,
     "T10": Short,
     "T11": Pondering,

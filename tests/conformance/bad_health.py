@@ -19,6 +19,7 @@ from accelkit import (
     SourceError,
     pci_functions,
 )
+from accelkit.core.evidence import names_of
 from accelkit.vendors.sim.vendor import Sim
 from tests.conformance.bad_facts import Changed, Found
 
@@ -125,3 +126,41 @@ class Locked(Sim):
     def edits(self, host: Host, grant: Grant) -> Edits:
         with self._lock:
             return super().edits(host, grant)
+
+
+class Weary(Sim):
+    """Tells two faults of a device, and no third."""
+
+    def __init__(self, options: object) -> None:
+        super().__init__(options)
+        self._ill: dict[DeviceId, bool] = {}
+        self._faults: dict[DeviceId, int] = {}
+
+    def conditions(
+        self, host: Host, device: Device, evidence: tuple[Evidence, ...]
+    ) -> Iterable[Condition]:
+        told = list(super().conditions(host, device, evidence))
+        if told and not self._ill.get(device.id):
+            self._faults[device.id] = self._faults.get(device.id, 0) + 1
+        self._ill[device.id] = bool(told)
+        return told if self._faults.get(device.id, 0) <= 2 else []
+
+
+class Forgetful(Sim):
+    """Keeps what it heard to itself."""
+
+    def __init__(self, options: object) -> None:
+        super().__init__(options)
+        self._events: list[Event] = []
+
+    def listen(self, host: Host, timeout_s: float) -> Iterable[Event]:
+        heard = list(super().listen(host, timeout_s))
+        self._events += heard
+        return heard
+
+    def conditions(
+        self, host: Host, device: Device, evidence: tuple[Evidence, ...]
+    ) -> Iterable[Condition]:
+        yield from super().conditions(host, device, ())
+        for code in {e.code for e in self._events if e.subject in names_of(device)}:
+            yield Condition(code=code, severity=Severity.DEGRADED)

@@ -1,15 +1,18 @@
-"""H: how devices are. Not here: how a list tells it; H08 is among the checks over sockets."""
+"""H: how devices are. Not here: how a list tells it; H08 and H09 are checks over sockets."""
 
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 
 from accelkit.conformance.bench import PluginBench, Rig, aside
 from accelkit.conformance.checks.making import in_process
 from accelkit.conformance.doors import Blind, Meddled
 from accelkit.conformance.model import Badge, Check, Feature, Level
-from accelkit.core.evidence import names_of
+from accelkit.core.damping import FLAPPING
+from accelkit.core.evidence import names_of, record
 from accelkit.core.model import Condition, Device, DeviceId, Event
+from accelkit.core.policy import HealthPolicy
 from accelkit.core.values import Health, Scope, Severity
 from accelkit.core.vendor import SupportsEvents, SupportsHealth
 from accelkit.core.view import Verdict
@@ -92,6 +95,40 @@ def recovers(bench: PluginBench) -> Iterator[str]:
             return
 
 
+def flapping(bench: PluginBench) -> Iterator[str]:
+    """Time is that of the bench: it takes none."""
+    rig = bench.rig()
+    devices, unit = rig.devices(), rig.units()[1]
+    always = _bad(_judged(rig, devices))
+    verdicts: dict[DeviceId, Verdict] = {}
+    now_s = 0.0
+    policy = HealthPolicy()
+
+    def look(after_s: float) -> dict[DeviceId, Verdict]:
+        nonlocal verdicts, now_s
+        now_s += after_s
+        verdicts = rig.verdicts(devices, rig.reading(devices), verdicts, now_s)
+        return verdicts
+
+    look(0.0)
+    for times in (policy.flap.changes + 1, policy.flap.changes + 2):
+        ill = False
+        for _ in range(times):
+            ill = not ill
+            rig.do(Feature.FAULT, unit, undo=not ill)
+            look(1.0)
+        held = {i for i, v in verdicts.items() if FLAPPING in {c.code for c in v.reasons}}
+        state = "ill" if ill else "well"
+        if not held:
+            yield f"a unit changes {times} times, is {state} at last, and no device is held for it"
+            return
+        bad = _bad(look(policy.flap.hold + policy.recover_after)) - always
+        if ill and not bad & held:
+            yield f"{min(held)} is healthy after it was held, and its unit is ill"
+        elif not ill and bad:
+            yield f"{min(bad)} is unhealthy after it was held, and its unit is well"
+
+
 def scoped(bench: PluginBench) -> Iterator[str]:
     cut = Feature.CUT in bench.subject.features(Level.L1)
     for rig in (bench.rig(), *([bench.rig(cut=True)] if cut else ())):
@@ -134,34 +171,55 @@ def stays(bench: PluginBench) -> Iterator[str]:
 def events(bench: PluginBench) -> Iterator[str]:
     rig = bench.rig()
     devices = rig.devices()
-    vendor = rig.vendor
-    assert isinstance(vendor, SupportsEvents)
-
-    def listen() -> list[Event]:
-        return list(vendor.listen(rig.door, _LISTEN_S))
-
-    def hear(count: int) -> list[Event]:
-        heard: list[Event] = []
-        until = time.monotonic() + bench.patience(10)
-        while len(heard) < count and time.monotonic() < until:
-            heard += listen()
-        return heard
-
-    listen()
+    _listen(rig)
     heard: list[Event] = []
     for second in (False, True):
         rig.do(Feature.EVENT, rig.units()[1], undo=second)
-        heard += hear(1)
+        heard += _hear(rig, 1)
     if len(heard) != 2:
         yield f"two events are told one by one, and {len(heard)} are heard"
     for second in (False, True):
         rig.do(Feature.EVENT, rig.units()[1], undo=second)
-    again = [e.code for e in hear(2)]
+    again = [e.code for e in _hear(rig, 2)]
     if again != [e.code for e in heard]:
         yield f"the same two at once are heard as {', '.join(again) or 'nothing'}"
-    if more := listen():
+    if more := _listen(rig):
         yield f"{more[0].code} is heard once too often"
     yield from _strangers(heard, devices)
+
+
+def _listen(rig: Rig) -> list[Event]:
+    assert isinstance(rig.vendor, SupportsEvents)
+    return list(rig.vendor.listen(rig.door, _LISTEN_S))
+
+
+def _hear(rig: Rig, count: int) -> list[Event]:
+    """So many events, or fewer if they do not come."""
+    heard: list[Event] = []
+    until = time.monotonic() + rig.bench.patience(10)
+    while len(heard) < count and time.monotonic() < until:
+        heard += _listen(rig)
+    return heard
+
+
+def outlasts(bench: PluginBench) -> Iterator[str]:
+    rig = bench.rig()
+    devices = rig.devices()
+    _listen(rig)
+    for second in (False, True):
+        rig.do(Feature.EVENT, rig.units()[1], undo=second)
+    heard = _hear(rig, 2)
+    if not heard:
+        yield "two events are told, and none is heard"
+    evidence = record((), rig.vendor.name, heard, datetime.now(UTC))
+    before = rig.reading(devices, evidence)
+    after = rig.reading(devices, evidence, vendor=bench.plugin())
+    for device in devices:
+        old = _codes(before.conditions.get(device.id, ()))
+        new = _codes(after.conditions.get(device.id, ()))
+        for code, _, _ in sorted(old ^ new):
+            lost = "no more" if code in {c for c, _, _ in old} else "only"
+            yield f"{code} of {device.id} is told {lost} after a restart, with the same evidence"
 
 
 def _strangers(heard: Iterable[Event], devices: Iterable[Device]) -> Iterator[str]:
@@ -238,6 +296,14 @@ CHECKS: tuple[Check[PluginBench], ...] = (
         badges=_BADGE,
     ),
     in_process(
+        "H04",
+        "A device that keeps falling ill is held, and is in the end what it is.",
+        flapping,
+        SupportsHealth,
+        Feature.FAULT,
+        badges=_BADGE,
+    ),
+    in_process(
         "H05",
         "A fault reaches its device and the partitions of it, and no other.",
         scoped,
@@ -285,6 +351,15 @@ CHECKS: tuple[Check[PluginBench], ...] = (
         SupportsHealth,
         badges=_BADGE,
         must=False,
+    ),
+    in_process(
+        "H13",
+        "An event that was heard once still shows after a restart.",
+        outlasts,
+        SupportsEvents,
+        SupportsHealth,
+        Feature.EVENT,
+        badges=_BADGE,
     ),
     in_process(
         "C04",

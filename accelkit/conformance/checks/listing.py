@@ -9,6 +9,8 @@ from accelkit.conformance.socket_bench import NUMA_NODES, SOON_S, SocketBench
 from accelkit.core.limits import DEVICE_ID_LIMIT, RESOURCE_IDS_LIMIT
 
 STREAMS = 64
+CHANGES = 3
+"""Of a device, there and back, before it stays as it is."""
 MESSAGE_LIMIT = 4 << 20
 """Bytes; a longer message ends the stream (gRPC's default, which the kubelet keeps)."""
 _DEVICE_BYTES = 32
@@ -143,6 +145,31 @@ def over_restarts(bench: SocketBench) -> Iterator[str]:
         yield f"{ident} turns {turned} by a restart of the kubelet"
 
 
+def slow_or_gone(bench: SocketBench) -> Iterator[str]:
+    bench.up()
+    slow, gone, steady = (bench.watch() for _ in range(3))
+    if not bench.happens(lambda: slow.lists and gone.lists and steady.lists):
+        yield "of 3 further streams not all get a first list"
+        return
+    bench.do(slow.pause())
+    bench.do(gone.close())
+    # Nobody waits in between: a driver may join changes, but not lose the last.
+    for _ in range(CHANGES):
+        bench.driver.break_device()
+        bench.driver.mend_device()
+    bench.driver.break_device()
+    if not bench.happens(lambda: steady.sick() and bench.sick(), 3 * SOON_S):
+        yield "a device is broken for good, and while one reads slowly others are not told"
+    bench.do(slow.go_on())
+    if not bench.happens(slow.sick, 3 * SOON_S):
+        yield "who reads slowly does not get the last state"
+    bench.driver.mend_device()
+    if not bench.happens(lambda: not (steady.sick() or slow.sick() or bench.sick()), 3 * SOON_S):
+        yield "the device is mended, and not all who watch are told"
+    for stream in (slow, steady):
+        bench.do(stream.close())
+
+
 CHECKS: tuple[Check[SocketBench], ...] = (
     over_sockets("DP06", "Every stream gets every change.", every_stream, Feature.BREAK),
     over_sockets("DP07", "Streams that are ended leave nothing behind.", cancelled),
@@ -162,6 +189,13 @@ CHECKS: tuple[Check[SocketBench], ...] = (
         "H08",
         "A restart of the kubelet changes nobody's health.",
         over_restarts,
+        Feature.BREAK,
+        badges=(Badge.DEVICE_PLUGIN, Badge.HEALTH),
+    ),
+    over_sockets(
+        "H09",
+        "Who reads slowly or is gone neither holds up others nor loses the last state.",
+        slow_or_gone,
         Feature.BREAK,
         badges=(Badge.DEVICE_PLUGIN, Badge.HEALTH),
     ),
