@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from uuid import uuid4
 
@@ -169,7 +170,10 @@ def _after(record: Record, words: tuple[str, ...]) -> Record:
     if len(args) >= len(usage) and not usage[-1].endswith("..."):
         raise machine.misused(words[0], f"takes no {args[len(usage) - 1]} behind that")
     own = machine.verb(own_state(machine, record.state), words[0], args)
-    return attrs.evolve(record, state=with_own(machine, record.state, own))
+    after = attrs.evolve(record, state=with_own(machine, record.state, own))
+    for kind, *said in machine.kernel_says(deepcopy(own), words[0], args):
+        after = _said(after, kind, tuple(said))
+    return after
 
 
 def _said(record: Record, verb: str, words: tuple[str, ...]) -> Record:

@@ -210,6 +210,24 @@ def holding(machine: "AmdMachine", state: State) -> Iterator[Entry]:
         yield File(path=vram, content=f"{1 << 30}\n")
 
 
+def told(
+    machine: "AmdMachine", state: State, verb: str, args: tuple[str, ...]
+) -> Iterator[tuple[str, ...]]:
+    """What the driver writes to the kernel's log of errors that the hardware counts.
+
+    Source:
+        Linux, drivers/gpu/drm/amd/amdgpu/amdgpu_ras.c, amdgpu_ras_error_print_error_data.
+    """
+    if verb != "ras" or state.get(machine.vendor, {}).get("unloaded"):
+        return
+    unit, block, *counts = args
+    where = machine.board.place(machine.units().index(unit)).address
+    for count, kind in zip(counts, ("uncorrectable", "correctable"), strict=False):
+        if int(count):
+            text = f"{int(count)} {kind} hardware errors detected in {block} block"
+            yield ("kernel", f"amdgpu {where}: amdgpu: {text}")
+
+
 def written(machine: "AmdMachine", state: State, path: str, text: str) -> State | None:
     """What the driver makes of it.
 

@@ -8,7 +8,7 @@ import attrs
 from accelkit.testing.machines import Entry, File, Line, Link, Machine, Node, Part, State
 from accelkit.testing.pasted import Looks
 from accelkit.testing.sysfs import PciPlace, part_place, pci_function
-from accelkit.vendors.intel import facts, shown, states
+from accelkit.vendors.intel import facts, shown, states, told
 from accelkit.vendors.intel.products import PRODUCTS
 
 _FIRST_RENDER, _FIRST_EXTENDED, _CLASSIC = 128, 192, 64
@@ -217,6 +217,20 @@ class IntelMachine(Machine):
 
     def verb(self, state: State, verb: str, args: tuple[str, ...]) -> State:
         return states.VERBS[verb][1](self, state, args)
+
+    def kernel_says(
+        self, state: State, verb: str, args: tuple[str, ...]
+    ) -> Iterator[tuple[str, ...]]:
+        units = self.units()
+        for unit in units if verb == "load" else [unit for unit in units if args[:1] == (unit,)]:
+            index = units.index(unit)
+            address, folder = self.places[index].address, folder_of(self.places[index])
+            driver = self._bound(state, states.of(state, unit).get("bound"))
+            if verb == "wedge":
+                card = f"{folder}/drm/card{self._numbers(state, index).card}"
+                yield from told.wedged(address, card, driver, args[1])
+            elif verb in {"load", "bind", "restore"} and driver in facts.DRIVERS:
+                yield told.bound(address, folder, driver)
 
     def booted(self, state: State) -> State:
         return states.booted(self, state)

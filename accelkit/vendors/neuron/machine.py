@@ -159,6 +159,26 @@ class NeuronMachine(Machine):
     def verb(self, state: State, verb: str, args: tuple[str, ...]) -> State:
         return states.VERBS[verb][1](self, state, args)
 
+    def kernel_says(
+        self, state: State, verb: str, args: tuple[str, ...]
+    ) -> Iterator[tuple[str, ...]]:
+        """What the runtime writes to the kernel's log of errors that a chip counts.
+
+        Source:
+            Neuron documentation, Neuron Runtime troubleshooting.
+        """
+        error = states.error_told(verb, args)
+        if error is None or not states.loaded(state):
+            return
+        unit, core = args[0], args[1] if verb == "fail" else "0"
+        position = self.units().index(unit)
+        serial = self.board.serial(position, states.number(states.of(state, unit), "replaced"))
+        for number, at in self.numbers(state).items():
+            if at == position:
+                chip = f"nd-id={number} nc-id={core} serial-num={serial}"
+                text = f"instance-id=i-0 hostname=localhost {chip} action=TERMINATE_INSTANCE"
+                yield ("kernel", f"NEURON_HW_ERR={error} {text}")
+
     def booted(self, state: State) -> State:
         return states.booted(self, state)
 

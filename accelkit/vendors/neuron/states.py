@@ -20,6 +20,13 @@ ERRORS = (
     *("hw_nc_ue_error", "hw_hbm_ue_error", "hw_dma_abort_error"),
     *("hw_repairable_hbm_ue_error", "hw_collectives_error"),
 )
+_TOLD = {
+    "hw_nc_ue_error": "NC_UNCORRECTABLE_ERROR",
+    "hw_hbm_ue_error": "HBM_UNCORRECTABLE_ERROR",
+    "hw_dma_abort_error": "DMA_ERROR",
+    "hw_collectives_error": "HANG_ON_COLLECTIVES",
+}
+"""What the runtime calls, in the kernel's log, the errors of a core that it gives up for."""
 READY = 1
 
 Fields: TypeAlias = dict[str, Json]
@@ -172,6 +179,17 @@ def _lnc(machine: "NeuronMachine", state: State, args: tuple[str, ...]) -> State
     if args not in {("1",), ("2",)} or not machine.board.family.lnc:
         raise machine.misused("lnc", "is 1 or 2, and of Trainium2 and Trainium3 only")
     return changed(state, VENDOR, lnc=int(args[0]), **{"no-lnc-file": None})
+
+
+def error_told(verb: str, args: tuple[str, ...]) -> str | None:
+    """What the runtime calls what happens by *verb*; None: it says nothing of it."""
+    match verb, args:
+        case "fail", (_, _, counter, count) if int(count):
+            return _TOLD.get(counter)
+        case "ecc", (_, "sram", count) if int(count):
+            return "SRAM_UNCORRECTABLE_ERROR"
+        case _:
+            return None
 
 
 VERBS: Mapping[str, tuple[str, Step]] = {

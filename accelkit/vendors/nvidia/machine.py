@@ -187,6 +187,18 @@ class NvidiaMachine(Machine):
             return {facts.LIBRARY: "cannot open shared object file: No such file or directory"}
         return {}
 
+    def kernel_says(
+        self, state: State, verb: str, args: tuple[str, ...]
+    ) -> Iterator[tuple[str, ...]]:
+        """Each XID stands in the kernel's log, too.
+
+        Source:
+            NVIDIA XID errors guide, "Working with Xid Errors".
+        """
+        if verb == "xid" and states.loaded(state):
+            where = self.board.places[self.units().index(args[0])].address.rpartition(".")[0]
+            yield ("kernel", f"NVRM: Xid (PCI:{where}): {args[1]}, pid='<unknown>', name=<unknown>")
+
     def verb(self, state: State, verb: str, args: tuple[str, ...]) -> State:
         return _VERBS[verb][1](self, state, args)
 
