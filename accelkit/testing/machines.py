@@ -188,9 +188,7 @@ class Machine(ABC):
         del args
         raise self.misused(verb, f"is not handled in state {sorted(state)}")
 
-    def kernel_says(
-        self, state: State, verb: str, args: tuple[str, ...]
-    ) -> Iterable[tuple[str, ...]]:  # noqa: ARG002 - machines whose drivers tell of it use it
+    def says(self, state: State, verb: str, args: tuple[str, ...]) -> Iterable[tuple[str, ...]]:  # noqa: ARG002 - machines whose drivers tell of it use it
         """What the kernel tells when *verb* has led to *state*, as real drivers do.
 
         Each is written as for ``simulate set``: ``("kernel", TEXT)`` for a line of its log, or

@@ -171,7 +171,7 @@ def _after(record: Record, words: tuple[str, ...]) -> Record:
         raise machine.misused(words[0], f"takes no {args[len(usage) - 1]} behind that")
     own = machine.verb(own_state(machine, record.state), words[0], args)
     after = attrs.evolve(record, state=with_own(machine, record.state, own))
-    for kind, *said in machine.kernel_says(deepcopy(own), words[0], args):
+    for kind, *said in machine.says(deepcopy(own), words[0], args):
         after = _said(after, kind, tuple(said))
     return after
 

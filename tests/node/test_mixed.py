@@ -74,6 +74,7 @@ def agent(whole_run_cluster: Cluster, machine: Makers) -> Iterator[NodeAgent]:
             {"name": TPU},
         ],
         read=dict.fromkeys(("inventory", "health", "holdings"), "2s"),
+        health={"recoverAfter": "1s"},
     ) as found:
         for resource in RESOURCES.values():
             wait_allocatable(cluster, resource, HALF)

@@ -109,9 +109,7 @@ class AmdMachine(Machine):
     def verb(self, state: State, verb: str, args: tuple[str, ...]) -> State:
         return states.VERBS[verb][1](self, state, args)
 
-    def kernel_says(
-        self, state: State, verb: str, args: tuple[str, ...]
-    ) -> Iterator[tuple[str, ...]]:
+    def says(self, state: State, verb: str, args: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         return states.told(self, state, verb, args)
 
     def booted(self, state: State) -> State:

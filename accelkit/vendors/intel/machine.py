@@ -218,9 +218,7 @@ class IntelMachine(Machine):
     def verb(self, state: State, verb: str, args: tuple[str, ...]) -> State:
         return states.VERBS[verb][1](self, state, args)
 
-    def kernel_says(
-        self, state: State, verb: str, args: tuple[str, ...]
-    ) -> Iterator[tuple[str, ...]]:
+    def says(self, state: State, verb: str, args: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         units = self.units()
         for unit in units if verb == "load" else [unit for unit in units if args[:1] == (unit,)]:
             index = units.index(unit)

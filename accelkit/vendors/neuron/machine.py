@@ -159,9 +159,7 @@ class NeuronMachine(Machine):
     def verb(self, state: State, verb: str, args: tuple[str, ...]) -> State:
         return states.VERBS[verb][1](self, state, args)
 
-    def kernel_says(
-        self, state: State, verb: str, args: tuple[str, ...]
-    ) -> Iterator[tuple[str, ...]]:
+    def says(self, state: State, verb: str, args: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         """What the runtime writes to the kernel's log of errors that a chip counts.
 
         Source:

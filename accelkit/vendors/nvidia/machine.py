@@ -187,9 +187,7 @@ class NvidiaMachine(Machine):
             return {facts.LIBRARY: "cannot open shared object file: No such file or directory"}
         return {}
 
-    def kernel_says(
-        self, state: State, verb: str, args: tuple[str, ...]
-    ) -> Iterator[tuple[str, ...]]:
+    def says(self, state: State, verb: str, args: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         """Each XID stands in the kernel's log, too.
 
         Source:
