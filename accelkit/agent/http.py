@@ -171,6 +171,8 @@ class HttpServer:
             # A body that was not read stands where the next request should.
             keep = asked.keep and (not asked.length or answer.status < 400)
             await _send(writer, answer, keep=keep, head=asked.method == "HEAD", allow=self._methods)
+            # Whoever sends many requests at once would be the only one who is served.
+            await asyncio.sleep(0)
 
     async def _answer(self, asked: _Request, reader: asyncio.StreamReader) -> Response:
         if asked.method not in self._methods:

@@ -46,14 +46,20 @@ class Renewal:
         self._backends = backends
         self._problems = problems
         self._metrics = metrics
-        self._stamp = stamp or stamp_of(file)
+        self._read_as = self._seen = stamp or stamp_of(file)
         for outcome in ("accepted", "refused"):
             metrics.count("accelkit_config_reloads_total", (outcome,), 0)
 
     def file_changed(self) -> bool:
-        """Whether the file is another than at the last look."""
-        before, self._stamp = self._stamp, stamp_of(self._file)
-        return before != self._stamp
+        """Whether the file is another than the one that was read, and was so at the last look.
+
+        What changes between two looks may be half written: read then, it says something else.
+        """
+        before, self._seen = self._seen, stamp_of(self._file)
+        if self._seen != before or self._seen == self._read_as:
+            return False
+        self._read_as = self._seen
+        return True
 
     async def renew(self) -> None:
         """Read the policy, and offer devices as it says."""

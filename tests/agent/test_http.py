@@ -93,6 +93,29 @@ async def test_connection_is_kept_for_more_requests() -> None:
     assert answer.count(b"you asked /there") == 2
 
 
+async def test_many_requests_on_one_connection_hold_up_nobody_else() -> None:
+    """Sixty peers that each asked for all metrics fifty times kept a probe waiting for 12 s."""
+    turns = 0
+    served_in: list[int] = []
+
+    def counting(_path: str) -> Response:
+        served_in.append(turns)
+        return Response.of(200, "here")
+
+    server = HttpServer(counting)
+    port = await server.listen("127.0.0.1", 0)
+    _reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET / HTTP/1.1\r\n\r\n" * 50)
+    async with asyncio.timeout(PATIENCE_S):
+        while len(served_in) < 50:
+            turns += 1
+            await asyncio.sleep(0)
+    writer.close()
+    await server.close()
+
+    assert len(set(served_in)) == 50
+
+
 async def test_old_protocol_closes_after_one_answer() -> None:
     async with serving() as port:
         answer = await talk(port, b"GET /there HTTP/1.0\r\n\r\nGET /there HTTP/1.0\r\n\r\n")

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import attrs
 
-from accelkit.agent.agent import Parts
+from accelkit.agent.agent import Agent, Parts
 from accelkit.agent.reload import read_policy_file
 from accelkit.agent.renewal import stamp_of
 from accelkit.core.model import Holder, Holding
@@ -72,6 +72,21 @@ async def test_file_that_changed_while_the_agent_was_made_is_read_again(tmp_path
     written(tmp_path, "offers: [{name: other}]")
     async with running(attrs.evolve(made, policy_stamp=stamp)) as agent:
         await until(lambda: [offer.name for offer in view_of(agent).offers] == ["other"])
+
+
+def test_file_is_read_again_once_it_is_written_to_its_end(tmp_path: Path) -> None:
+    """A file that is copied over another is empty for a moment, and empty is all defaults."""
+    file = written(tmp_path, "offers: [{name: one}]")
+    made = from_file(file, tmp_path)
+    renewal = Agent(made)._renewal
+
+    told = []
+    for text in ("", "offers:\n", "offers: [{name: two}]\n", "offers: [{name: two}]\n", None, None):
+        if text is not None and text != file.read_text():
+            file.write_text(text)
+        told.append(renewal.file_changed())
+
+    assert told == [False, False, False, True, False, False]
 
 
 def test_stamp_changes_with_the_file_and_with_who_may_read_it(tmp_path: Path) -> None:
