@@ -28,10 +28,19 @@ from accelkit.testing.machine_host import MachineHost, Table
 from accelkit.testing.machines import pointee
 from accelkit.testing.shared import machine_class
 from accelkit.testing.simulate import set_state, simulate
+from tests.golden_files import Golden, golden_in
+from tests.testing.documents import told
+from tests.testing.watching import asked
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 VENDORS = [name for name in IN_TREE if load_plugins().vendors[name].machine is not None]
 PRODUCTS = [(name, product) for name in VENDORS for product in machine_class(name).products]
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """Compare a text with the file of a name below tests/golden."""
+    return golden_in(Path(__file__).parents[1] / "golden", request)
 
 
 def made(name: str) -> Vendor:
@@ -61,8 +70,9 @@ def replayed(tmp_path: Path, door: RecordingHost) -> CaptureHost:
 @pytest.mark.slow
 @pytest.mark.parametrize("name, product", PRODUCTS)
 def test_capture_of_a_machine_says_what_the_machine_says(
-    tmp_path: Path, name: str, product: str
+    tmp_path: Path, golden: Golden, name: str, product: str
 ) -> None:
+    """And Kubernetes is told what was looked at when the golden documents were written."""
     simulate(name, product, 4, str(tmp_path / "machine"))
     machine = MachineHost(str(tmp_path / "machine"))
     before = seen(name, machine)
@@ -70,6 +80,13 @@ def test_capture_of_a_machine_says_what_the_machine_says(
     capture(machine, [made(name)], tmp_path / "capture", NOW, mask=False)
 
     assert seen(name, open_host(str(tmp_path / "capture"))) == before
+    kept, there = (
+        asked(name, host)[1] for host in (CaptureHost(str(tmp_path / "capture")), machine)
+    )
+    assert kept - there == set()
+    whole = product == machine_class(name).products[0]
+    text = told(tmp_path / "capture", tmp_path, whole=whole)
+    golden(f"{name}/{product}.{'yaml' if whole else 'txt'}", text)
 
 
 def test_masked_capture_has_as_many_devices_and_no_name_of_theirs(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def capture(
     keeper = Keeper(folder)
     door = RecordingHost(host, keeper)
     door.exists(BOOT_ID)
-    found = [_ask(vendor, door) for vendor in vendors]
+    found = [ask(vendor, door) for vendor in vendors]
     told: dict[str, object] = {
         "format": FORMAT,
         "date": now.isoformat(),
@@ -75,7 +75,7 @@ def _tell(folder: Path, told: Mapping[str, object]) -> None:
     (folder / NAME).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
 
-def _ask(vendor: Vendor, host: Host) -> VendorReport:
+def ask(vendor: Vendor, host: Host) -> VendorReport:
     """What *vendor* found; what it cannot tell is kept as such."""
     door = ReadOnly(host)
     report = read_inventory(vendor, door)

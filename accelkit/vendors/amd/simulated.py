@@ -158,6 +158,7 @@ def pci_files(board: Board, state: State, index: int) -> dict[str, str | bytes]:
         "mem_info_vram_total": f"{product.memory}\n",
         "mem_info_vram_used": f"{number(own.get('used'))}\n",
         "gpu_busy_percent": f"{number(own.get('busy'))}\n",
+        "mem_busy_percent": f"{number(own.get('busy')) // 2}\n",
         "pcie_replay_count": "0\n",
         "vbios_version": "113-M3000100-102\n",
         f"drm/card{card_of(minor)}/dev": f"{DRM_MAJOR}:{card_of(minor)}\n",

@@ -18,6 +18,8 @@ _VFIO_MAJOR, _ACCEL_MAJOR = 511, 510
 """The kernel gives them when it starts."""
 _CLASS = 0x120000
 """Processing accelerators; nobody looks at it."""
+_SUBSYSTEM = 0x0070
+"""Of generations that are told apart by their own ids: it says nothing."""
 _FIRST_GROUP = 6
 """The bridges and the disk of the host have the groups before it."""
 _STRANGERS = (
@@ -191,8 +193,7 @@ class TpuMachine(Machine):
             "aer_dev_nonfatal": f"TOTAL_ERR_NONFATAL {core.own.get('errors', 0)}\n",
             "aer_dev_fatal": "TOTAL_ERR_FATAL 0\n",
         }
-        if generation.subsystem is not None:
-            files["subsystem_device"] = f"0x{generation.subsystem:04x}\n"
+        files["subsystem_device"] = f"0x{generation.subsystem or _SUBSYSTEM:04x}\n"
         yield from pci_function(
             core.place, vendor=PCI_VENDOR, device=generation.device, pci_class=_CLASS,
             driver=None if bound == "none" or driver is None else bound, files=files,

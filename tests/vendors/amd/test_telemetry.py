@@ -22,6 +22,7 @@ def test_gpu_measures_under_standard_names(bench: Make) -> None:
 
     assert samples(made) == {
         ("0", "hw_gpu_utilization_ratio", "general"): 0.4,
+        ("0", "hw_gpu_utilization_ratio", "memory"): 0.2,
         ("0", "hw_memory_usage_bytes", ""): 1000000,
         ("0", "hw_memory_size_bytes", ""): 206141652992,
         ("0", "hw_temperature_celsius", "junction"): 45.0,
@@ -47,7 +48,8 @@ def test_partition_measures_its_memory(bench: Make) -> None:
 
 def test_what_is_absent_is_not_zero(bench: Make) -> None:
     made = bench("rx7900", 1)
-    for name in ("gpu_busy_percent", "mem_info_vram_used", "pcie_replay_count"):
+    gone = ("gpu_busy_percent", "mem_busy_percent", "mem_info_vram_used", "pcie_replay_count")
+    for name in gone:
         made.do(f"hide gpu-0 {name}")
     for name in ("average", "cap"):
         made.do(f"hide gpu-0 hwmon/hwmon0/power1_{name}")
