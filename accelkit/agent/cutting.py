@@ -18,7 +18,7 @@ from accelkit.agent.signals import Bell
 from accelkit.core.clock import Clock
 from accelkit.core.errors import AccelkitError
 from accelkit.core.model import DeviceId
-from accelkit.core.partitioning import Plan, Step, plan, steps
+from accelkit.core.partitioning import Destroy, Plan, Step, plan, steps
 from accelkit.core.policy import PartitioningHow, When
 from accelkit.core.vendor import SupportsPartitioning
 from accelkit.core.view import View
@@ -92,6 +92,7 @@ class Cutting:
         self._turn = asyncio.Lock()
         self._failed: dict[DeviceId, _Failure] = {}
         """By whole device."""
+        self._back: frozenset[DeviceId] = frozenset()
         self._noted: frozenset[tuple[str, str]] = frozenset()
         self._bell = Bell()
 
@@ -113,6 +114,7 @@ class Cutting:
                 self._failed.clear()
                 await self._ask(self._makers)
             done: list[str] = []
+            await self._look_for_those_back()
             if self._holders.known and (todo := self._todo(told=told)):
                 await self._cut(todo, told, done)
             self._forget_failures()
@@ -185,7 +187,10 @@ class Cutting:
             for one in found.wanted
             if (told or one.when is When.IDLE) and one.device not in hold
         )
-        return self._steps(attrs.evolve(found, wanted=tuple(wanted)))
+        planned = self._steps(attrs.evolve(found, wanted=tuple(wanted)))
+        snapshot = self._knowledge.store.view.snapshot
+        back = (step for step in self._come_back() if root_of(snapshot, step) not in hold)
+        return tuple(dict.fromkeys((*back, *planned)))
 
     def _found(self) -> Plan:
         policy, view = self._knowledge.policy, self._knowledge.store.view
@@ -197,10 +202,23 @@ class Cutting:
     def _steps(self, found: Plan) -> tuple[Step, ...]:
         return steps(self._knowledge.store.view.snapshot, found)
 
+    def _come_back(self) -> tuple[Step, ...]:
+        """For partitions of claims that are over: they came back with a device that was away."""
+        view = self._knowledge.store.view
+        free = view.devices.keys() - view.made - {holding.device for holding in view.holdings}
+        return tuple(Destroy(partition=device) for device in sorted(self._back & free))
+
+    async def _look_for_those_back(self) -> None:
+        try:
+            self._back = await self._hands.come_back(self._knowledge.store.view.snapshot)
+        except AccelkitError as error:
+            log.warning("partitions not looked for", extra={"error": str(error)})
+
     def _forget_failures(self) -> None:
         """Of devices for which nothing is left to do."""
         snapshot = self._knowledge.store.view.snapshot
-        left = {root_of(snapshot, step) for step in self._steps(self._found())}
+        todo = (*self._come_back(), *self._steps(self._found()))
+        left = {root_of(snapshot, step) for step in todo}
         self._failed = {root: one for root, one in self._failed.items() if root in left}
 
     def _left(self) -> Said:

@@ -15,7 +15,7 @@ from accelkit.core.errors import PartitionError, PartitionInUse
 from accelkit.core.model import Device, DeviceId, Snapshot
 from accelkit.core.partitioning import Create, Destroy, SetMode, Step
 from accelkit.core.places import places_on
-from accelkit.core.values import Scope
+from accelkit.core.values import Scope, Standing
 from accelkit.core.view import View
 
 log = logging.getLogger(__name__)
@@ -47,6 +47,27 @@ class Steps:
             self._made = made_before(self._path.parent)
         return self._made
 
+    async def come_back(self, snapshot: Snapshot) -> frozenset[DeviceId]:
+        """Partitions that claims gave back while their whole device was away, and that are back.
+
+        What did not come back with its device is forgotten.
+
+        Raises:
+            SourceError: The vendor does not answer.
+            LedgerError: It cannot be known.
+        """
+        back = set()
+        for device, gone in self._ledger.left.all().items():
+            root = snapshot.by_id.get(gone.root)
+            if root is None or root.standing is not Standing.PRESENT:
+                continue
+            found = await self._hardware.find(device)  # what was given back is not believed at once
+            if found is None or gone.handle not in {None, found.handle}:
+                self._ledger.left.forget(device)
+            elif device in snapshot.by_id:
+                back.add(device)
+        return frozenset(back)
+
     async def do(self, view: View, step: Step) -> None:
         """Do *step* and read back what came of it.
 
@@ -68,6 +89,7 @@ class Steps:
             await self._hardware.destroy(partition)
         if await self._hardware.find(partition.id) is not None:
             raise PartitionError(f"{partition.id} is still there", device=str(partition.id))
+        self._ledger.left.forget(partition.id)
         self._keep(self.made - {partition.id})
 
     async def _set_mode(self, view: View, step: SetMode) -> None:

@@ -39,6 +39,7 @@ from accelkit.core.clock import Clock
 from accelkit.core.errors import LedgerError, SplitSet
 from accelkit.core.kube import KubePort
 from accelkit.core.model import Problem
+from accelkit.core.values import FrozenMap
 from accelkit.core.vendor import SupportsPreparation
 from accelkit.core.view import View
 
@@ -336,7 +337,8 @@ class Duties:
         return Claimed(
             holdings=self.keeper.holdings(),
             made=self.keeper.made,
-            given=self.keeper.given,
+            given=FrozenMap(self.keeper.given),
+            awaited=self.keeper.awaited,
             unmade=self.keeper.unmade,
             stuck=self.keeper.stuck,
             renamed=self.keeper.renamed,

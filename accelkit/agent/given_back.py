@@ -6,6 +6,7 @@ more. Not here: who asks them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 import attrs
 
@@ -30,12 +31,12 @@ class GivenBack:
         self._sources = sources
         self._holders = holders
         self._made: frozenset[DeviceId] = frozenset()
-        self._unmade: frozenset[DeviceId] = frozenset()
+        self._changing: frozenset[DeviceId] = frozenset()
         self._held: frozenset[Key] = frozenset()
         self._gone: dict[DeviceId, int] = {}
         """Partitions that were unmade, each with the last read of its vendor before that."""
-        self._given: dict[DeviceId, int] = {}
-        """Partitions that were there, each with the last read of its vendor before that."""
+        self._given: dict[tuple[DeviceId, str], int] = {}
+        """Partitions that were there for a claim, with the last read of their vendor before."""
         self._over: dict[Key, int] = {}
         """What claims had, each with the last question to the kubelet before that."""
 
@@ -43,18 +44,18 @@ class GivenBack:
         self,
         made: Iterable[DeviceId],
         claims: Iterable[Holding],
-        unmade: Iterable[DeviceId] = (),
-        given: Iterable[DeviceId] = (),
+        changing: Iterable[DeviceId] = (),
+        given: Mapping[DeviceId, str] = MappingProxyType({}),
     ) -> None:
-        """Take note of what claims have made and hold now, and what of it is being unmade.
+        """Take note of what claims have made and hold now, and what of it is just changing.
 
         Args:
             made: Partitions that claims have made, or are making.
             claims: What claims hold.
-            unmade: Those that are being unmade.
-            given: Those that are made.
+            changing: Those that are being made or unmade.
+            given: Those that are made, with the uid of their claim.
         """
-        there, self._unmade = frozenset(made), frozenset(unmade)
+        there, self._changing = frozenset(made), frozenset(changing)
         for device in self._made - there:
             if device.vendor in self._sources:
                 self._gone[device] = self._sources[device.vendor].asked
@@ -63,9 +64,9 @@ class GivenBack:
             if device in there or self._sources[device.vendor].heard > before:
                 del self._gone[device]
         self._given = {
-            device: self._given.get(device, self._sources[device.vendor].asked)
-            for device in given
-            if device.vendor in self._sources
+            one: self._given.get(one, self._sources[one[0].vendor].asked)
+            for one in given.items()
+            if one[0].vendor in self._sources
         }
         held = frozenset(_key(holding) for holding in claims)
         self._over |= dict.fromkeys(self._held - held, self._holders.asked)
@@ -81,7 +82,7 @@ class GivenBack:
         """
         missed = {
             device
-            for device, before in self._given.items()
+            for (device, _), before in self._given.items()
             if self._sources[device.vendor].heard > before and device not in view.devices
         }
         return tuple(device for device in view.potential if device.id in missed)
@@ -89,17 +90,21 @@ class GivenBack:
     def corrected(self, report: VendorReport) -> VendorReport:
         """*report* without partitions that were unmade after it, or are only half made yet.
 
-        One that cannot be read while it is unmade is nothing to worry about.
+        What is wrong with one while it is made or unmade is nothing to worry about.
         """
         gone = {device for device in self._gone if device.vendor == report.vendor}
         gone |= {d.id for d in report.devices if d.id in self._made and not d.usable}
-        unread = {device for device in self._unmade if device.vendor == report.vendor}
-        if not gone | unread:
+        changing = {device for device in self._changing if device.vendor == report.vendor}
+        if not gone | changing:
             return report
-        names = {device.name for device in gone | unread}
+        names = {device.name for device in gone | changing}
         return attrs.evolve(
             report,
-            devices=tuple(d for d in report.devices if d.id not in gone),
+            devices=tuple(
+                attrs.evolve(d, conditions=()) if d.id in changing and d.conditions else d
+                for d in report.devices
+                if d.id not in gone
+            ),
             links=tuple(link for link in report.links if gone.isdisjoint({link.a, link.b})),
             groups=tuple(group for group in report.groups if gone.isdisjoint(group.members)),
             problems=tuple(p for p in report.problems if p.subject not in names),

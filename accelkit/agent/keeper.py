@@ -10,6 +10,7 @@ import attrs
 from accelkit.agent.claim_files import ClaimFiles
 from accelkit.agent.hardware import Hardware
 from accelkit.agent.keeper_holdings import (
+    awaited_by,
     given_by,
     holdings_of,
     made_by,
@@ -203,9 +204,14 @@ class Keeper:
         return made_by(self._ledger)
 
     @property
-    def given(self) -> frozenset[DeviceId]:
-        """Those of claims that are ready: they were there."""
+    def given(self) -> Mapping[DeviceId, str]:
+        """Those of claims that are ready, with the claim's uid: they were there."""
         return given_by(self._ledger)
+
+    @property
+    def awaited(self) -> frozenset[DeviceId]:
+        """Devices only of claims that are being prepared: they may only come to be there."""
+        return awaited_by(self._ledger)
 
     @property
     def unmade(self) -> frozenset[DeviceId]:

@@ -47,10 +47,20 @@ def unmade_by(ledger: Ledger) -> frozenset[DeviceId]:
     return frozenset(device for entry in releasing for device in entry.create)
 
 
-def given_by(ledger: Ledger) -> frozenset[DeviceId]:
-    """Partitions that were made for a claim, and were there when it was ready."""
+def given_by(ledger: Ledger) -> dict[DeviceId, str]:
+    """Partitions that were made for a claim, and were there when it was ready; with its uid."""
     ready = (e for e in ledger.entries.values() if e.state is EntryState.READY)
-    return frozenset(device for entry in ready for device in entry.create)
+    return {device: entry.claim.uid for entry in ready for device in entry.create}
+
+
+def awaited_by(ledger: Ledger) -> frozenset[DeviceId]:
+    """Devices only of claims that are being prepared: they may only come to be there."""
+    working, rest = set[DeviceId](), set[DeviceId]()
+    for entry in ledger.entries.values():
+        (working if entry.state is EntryState.WORKING else rest).update(
+            piece.device for piece in entry.places
+        )
+    return frozenset(working - rest)
 
 
 def stuck_in(ledger: Ledger) -> frozenset[DeviceId]:

@@ -6,7 +6,8 @@ from typing import TypeAlias
 
 import attrs
 
-from accelkit.agent.keeper_means import Means, Patience
+from accelkit.agent.keeper_means import GONE, Means, Patience
+from accelkit.agent.left import Gone
 from accelkit.core.allocation import Setting
 from accelkit.core.claims import EntryState, LedgerEntry
 from accelkit.core.errors import NoSpace, PartitionInUse
@@ -25,6 +26,7 @@ async def undo(means: Means, entry: LedgerEntry, patience: Patience) -> None:
     Raises:
         AccelkitError: Something could not be undone yet; the entry says what is left.
     """
+    seen = means.view().devices  # what is gone need not be in the view once it says so
     entry = await _begun(means, entry, patience)
     uid = entry.claim.uid
     means.files.remove(entry.driver, uid)
@@ -33,7 +35,8 @@ async def undo(means: Means, entry: LedgerEntry, patience: Patience) -> None:
         settings = tuple(one for one in entry.settings if one != setting)
         entry = means.put(attrs.evolve(entry, settings=settings))
     for device in reversed(entry.create):
-        await _destroy(means, entry, device)
+        if not await _destroy(means, entry, device) and device in seen:
+            await _note_if_away(means, entry, device, seen[device].root)
         entry = means.put(
             attrs.evolve(entry, create=tuple(one for one in entry.create if one != device))
         )
@@ -75,10 +78,10 @@ def _marked(means: Means, entry: LedgerEntry, state: EntryState) -> LedgerEntry:
         return entry
 
 
-async def _destroy(means: Means, entry: LedgerEntry, device: DeviceId) -> None:
-    """Unmake *device*, unless it is gone, or somebody else's by now."""
+async def _destroy(means: Means, entry: LedgerEntry, device: DeviceId) -> bool:
+    """Unmake *device*; False: it is gone, or somebody else's by now."""
     if (found := await _ours(means, entry, device)) is None:
-        return
+        return False
     means.touch(found.root)
     try:
         await means.hardware.destroy(found)
@@ -86,6 +89,17 @@ async def _destroy(means: Means, entry: LedgerEntry, device: DeviceId) -> None:
         means.touch(found.root)
     if await _ours(means, entry, device) is not None:
         raise PartitionInUse(f"{device} was unmade, and is still there", device=str(device))
+    return True
+
+
+async def _note_if_away(means: Means, entry: LedgerEntry, device: DeviceId, root: DeviceId) -> None:
+    """Note *device*, which is gone, if it may come back: with the whole that it was cut out of."""
+    try:
+        there = await means.hardware.find(root)
+    except GONE:
+        return
+    if there is None:
+        means.ledger.left.note(device, Gone(root=root, handle=entry.handles.get(device)))
 
 
 async def _ours(means: Means, entry: LedgerEntry, device: DeviceId) -> Device | None:

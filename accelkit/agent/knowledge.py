@@ -68,7 +68,8 @@ class Claimed:
 
     holdings: tuple[Holding, ...] = ()
     made: frozenset[DeviceId] = frozenset()
-    given: frozenset[DeviceId] = frozenset()
+    given: FrozenMap[DeviceId, str] = FrozenMap()
+    awaited: frozenset[DeviceId] = frozenset()
     unmade: frozenset[DeviceId] = frozenset()
     stuck: frozenset[DeviceId] = frozenset()
     renamed: frozenset[DeviceId] = frozenset()
@@ -136,16 +137,22 @@ class Knowledge:
     def draft(self, new: _Draft = _AS_KEPT) -> View:
         """The view as it would be with *new*."""
         claimed = self.claimed()
-        self._given_back.compare(claimed.made, claimed.holdings, claimed.unmade, claimed.given)
+        changing = claimed.unmade | (claimed.made & claimed.awaited)
+        self._given_back.compare(claimed.made, claimed.holdings, changing, claimed.given)
         holdings = self._all_holdings(claimed.holdings)
         judge = partial(self._judge, new.policy, claimed, holdings)
         held = {holding.device for holding in holdings} - claimed.unmade
+        held -= {i for i in claimed.awaited if self._is_part(i)}
         snapshot = without_missing(self._snapshot(new, held))
         view = judge(snapshot)
         if unserved := self.unserved(view):
             before = self.store.view.devices
             view = judge(with_missing(snapshot, unserved, before, self._clock.now()))
         return self.amend(attrs.evolve(view, edits=FrozenMap(self._edits(view))))
+
+    def _is_part(self, device: DeviceId) -> bool:
+        known = self.store.view.devices.get(device)
+        return known is not None and known.parent is not None
 
     def _snapshot(self, new: _Draft, held: set[DeviceId]) -> Snapshot:
         """What is believed, with what *new* says; what is *held* does not go unnoticed."""

@@ -10,6 +10,7 @@ import attrs
 from accelkit.agent.disk import Disk, Mark, in_words, put, take_away, temporary
 from accelkit.agent.ledger_damaged import SetAside, Unread, unread
 from accelkit.agent.ledger_locks import Locks
+from accelkit.agent.left import Left
 from accelkit.core.claim_record import Record, read_record, write_record
 from accelkit.core.claims import LedgerEntry, is_uid
 from accelkit.core.clock import Clock
@@ -57,6 +58,7 @@ class Ledger:
             has_entry=lambda uid: uid in self._marks,
         )
         self._damaged = SetAside(self._quarantine, disk)
+        self.left = Left(run / boot / "left", disk)
         self._records: dict[str, Record] = {}
         self._entries: dict[str, LedgerEntry] = {}
         self._users: dict[DeviceId, set[str]] = {}

@@ -17,9 +17,9 @@ from accelkit.core.allocation import Allocation, ClaimRef, Piece
 from accelkit.core.backend import BackendFactory
 from accelkit.core.errors import NeedsReset, PartitionInUse, TransportError
 from accelkit.core.host import Host
-from accelkit.core.model import Device, Holder, Holding, Placement
+from accelkit.core.model import Device, Holder, Holding, Placement, Unreadable
 from accelkit.core.policy import Foreign, Offer, Partitioning, PartitioningHow, When
-from accelkit.core.values import FrozenMap, HolderKind
+from accelkit.core.values import FrozenMap, HolderKind, Standing
 from accelkit.core.vendor import SupportsHolders
 from accelkit.core.view import View
 from tests.agent.toys import (
@@ -404,3 +404,51 @@ def test_file_of_made_partitions_that_cannot_be_read_is_forgotten(tmp_path: Path
     (tmp_path / "partitions.json").write_text("rubbish")
 
     assert made_before(tmp_path) == frozenset()
+
+
+class Leaving(Cutting):
+    """Its device is away while there is ``/cut/away``; ``/cut/owner`` says whose halves are."""
+
+    def discover(self, host: Host) -> Iterable[Device | Unreadable]:
+        found = tuple(super().discover(host))
+        if host.exists("/cut/away"):
+            return
+        for one in found:
+            if isinstance(one, Device) and one.parent is not None:
+                yield attrs.evolve(one, handle=host.read("/cut/owner"))
+            else:
+                yield one
+
+
+@pytest.mark.parametrize(
+    "stranger, left", [("", ""), ("removes it", ""), ("takes its place", "made")]
+)
+async def test_partition_that_was_given_back_while_its_device_was_away_goes_when_that_is_back(
+    tmp_path: Path, stranger: str, left: str
+) -> None:
+    cut_host(tmp_path, "whole")
+    folder, vendor = tmp_path / "host" / "cut", Leaving()
+    (folder / "owner").write_text("ours")
+    made = cutter(tmp_path, vendor, through="dra", how=PartitioningHow.DYNAMIC, layout="")
+    async with running(made) as agent:
+        await ready(agent)
+        keeper = agent._duties.keeper
+        await keeper.prepare(wish("1", "a-half-0"))
+        await until(lambda: HALF_0 in view_of(agent).devices)
+        (folder / "away").touch()
+        await until(lambda: view_of(agent).devices[HALF_0].standing is Standing.LOST)
+        await keeper.release("1")
+        await until(lambda: not view_of(agent).devices)
+        kept = state(tmp_path)
+        if stranger == "removes it":
+            (folder / "half-0").write_text("")
+        elif stranger:
+            (folder / "owner").write_text("theirs")
+        (folder / "away").unlink()
+        await until(lambda: A in view_of(agent).devices)
+        await agent._duties.cutting.apply(told=True)
+        await until(lambda: not keeper._ledger.left.all())
+
+    assert kept == ("cut", "made", "")
+    assert state(tmp_path) == ("cut", left, "")
+    assert ("destroy 0" in vendor.works) is not bool(stranger)

@@ -10,6 +10,7 @@ from accelkit.agent.problems import Problems
 from accelkit.agent.sources import Source
 from accelkit.core.clock import RealClock
 from accelkit.core.model import (
+    Condition,
     Device,
     Group,
     Holder,
@@ -20,7 +21,7 @@ from accelkit.core.model import (
     VendorReport,
 )
 from accelkit.core.real_host import RealHost
-from accelkit.core.values import HolderKind, LinkKind
+from accelkit.core.values import HolderKind, LinkKind, Severity
 from accelkit.core.view import View
 from tests.agent.toys import Toy, device
 
@@ -77,11 +78,18 @@ async def test_unmade_partition_is_not_there_though_its_vendor_was_not_read_sinc
     )
 
 
-def test_partition_that_cannot_be_read_while_it_is_unmade_is_no_problem(tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_partition_while_it_is_made_or_unmade_is_no_problem(
+    tmp_path: Path,
+) -> None:
     around = Around(tmp_path)
 
-    around.given_back.compare(made=[PART], claims=[], unmade=[PART])
+    around.given_back.compare(made=[PART], claims=[], changing=[PART])
+    unwell = Condition(code="node-missing", severity=Severity.FATAL)
+    devices = tuple(attrs.evolve(d, conditions=(unwell,)) for d in REPORT.devices)
+    halfway = attrs.evolve(REPORT, devices=devices, problems=())
 
+    told = around.given_back.corrected(halfway).devices
+    assert told == (REPORT.devices[0], devices[1])
     assert around.given_back.corrected(REPORT) == attrs.evolve(REPORT, problems=REPORT.problems[1:])
 
 
@@ -138,18 +146,20 @@ async def test_partition_that_a_claim_was_given_and_no_read_met_is_unseen(tmp_pa
     around = Around(tmp_path)
     view = View(potential=REPORT.devices)
     await around.source.read()
-    around.given_back.compare(made=[PART], claims=[], given=[PART])
+    around.given_back.compare(made=[PART], claims=[], given={PART: "1"})
     around.source.heard = around.source.asked  # it may have been read before it was made
     early = around.given_back.unseen(view)
     await around.read_vendor()
 
-    around.given_back.compare(made=[PART], claims=[], given=[PART])
+    around.given_back.compare(made=[PART], claims=[], given={PART: "1"})
     late = around.given_back.unseen(view)
     there = View(snapshot=Snapshot(devices=REPORT.devices), potential=REPORT.devices)
     met = around.given_back.unseen(there)
-    around.given_back.compare(made=[PART], claims=[], unmade=[PART])
+    around.given_back.compare(made=[PART], claims=[], changing=[PART])
 
     assert (early, late, met) == ((), REPORT.devices[:1], ())
+    around.given_back.compare(made=[PART], claims=[], given={PART: "2"})
+    assert around.given_back.unseen(view) == ()  # it was made again, for another claim
     assert around.given_back.unseen(view) == ()
 
 

@@ -20,7 +20,7 @@ from accelkit.core.allocation import ContainerEdits
 from accelkit.core.clock import RealClock
 from accelkit.core.errors import TransportError
 from accelkit.core.host import Host
-from accelkit.core.model import Device, Holder, Holding, Snapshot
+from accelkit.core.model import Device, Holder, Holding, Placement, Profile, Snapshot
 from accelkit.core.policy import Offer, Partitioning, PartitioningHow, Policy
 from accelkit.core.real_host import RealHost
 from accelkit.core.values import FrozenMap, Health, HolderKind, Standing
@@ -112,6 +112,31 @@ async def test_device_that_goes_while_its_claim_unmakes_it_is_gone_not_lost(
     await knowledge.learn(source)
 
     assert standings(knowledge) == {"a": "PRESENT", "b": "PRESENT"}
+
+
+@pytest.mark.parametrize("part", [True, False])
+async def test_partition_that_the_next_claim_has_not_made_yet_is_gone_not_lost(
+    tmp_path: Path, part: bool
+) -> None:
+    """The one before has just unmade it; a whole device that goes is lost, whoever wants it."""
+    knowledge, source = knowing(tmp_path, Toy())
+    gone = device("toy", "a-half-0")
+    knowledge.claimed = lambda: Claimed(holdings=(claim("a-half-0"),), awaited=frozenset({gone}))
+    view, edits = earlier("a", "a-half-0")
+    if part:
+        whole, cut = view.snapshot.devices
+        half = Profile(name="half", slug="half", size=1, starts=(0, 1))
+        devices = (
+            attrs.evolve(whole, slots=2, profiles=(half,)),
+            attrs.evolve(
+                cut, parent=whole.id, placement=Placement(profile="half", start=0, size=1)
+            ),
+        )
+        view = attrs.evolve(view, snapshot=attrs.evolve(view.snapshot, devices=devices))
+    knowledge.recall(view, edits)
+    await knowledge.learn(source)
+
+    assert standings(knowledge).get("a-half-0") == (None if part else "LOST")
 
 
 async def test_recalled_devices_stay_until_it_is_known_who_holds_them(tmp_path: Path) -> None:
