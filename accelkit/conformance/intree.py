@@ -23,6 +23,14 @@ def _level(name: str) -> Json:
     }
 
 
+_RULES = (
+    {"name": "widget", "match": {"path": "/dev/widget*"}},
+    {"name": "card", "match": {"pci": {"vendor": 0x1DEA}}, "nodes": ["/dev/card/{address}"]},
+    {"name": "stick", "match": {"usb": {"vendor": "0403"}}},
+)
+_ON_A_BUS: Mapping[str, object] = MappingProxyType(
+    {"machine": None, "words": {Feature.FAULT: ("close {unit}", "restore {unit}")}}
+)
 _MIG = ("mig", "gpu-0", "on")
 _KNOWN: Mapping[str, Mapping[str, object]] = MappingProxyType(
     {
@@ -41,9 +49,9 @@ _KNOWN: Mapping[str, Mapping[str, object]] = MappingProxyType(
             },
         },
         "generic": {
-            "machine": "sim",
+            "machine": "generic",  # as if it were another's: nodes alone make a widget
             "by_place": True,
-            "options": {"devices": [{"name": "widget", "match": {"path": "/dev/sim*"}}]},
+            "options": {"devices": _RULES},
         },
         "gaudi": {
             "by_place": True,
@@ -98,6 +106,8 @@ _KNOWN: Mapping[str, Mapping[str, object]] = MappingProxyType(
 )
 _OTHERWISE: Mapping[tuple[str, str | None], Mapping[str, object]] = MappingProxyType(
     {
+        ("generic", "card"): _ON_A_BUS,
+        ("generic", "stick"): _ON_A_BUS,
         ("nvidia", "rtx-pro-6000"): {"cut": Cut(words=(_MIG, ("create-mig", "gpu-0", "2g", "6")))},
         ("nvidia", "l4"): {"cut": None, "claimed": None},
         ("nvidia", "dgx1"): {"cut": None, "claimed": None},

@@ -11,6 +11,8 @@ from accelkit.conformance.report import BAD, Report, Result
 
 API_VERSION = "accelkit.dev/v1"
 KIND = "ConformanceReport"
+KUBERNETES = "simulated 1.37"
+"""What checks over sockets run with."""
 
 
 def as_text(reports: Iterable[Report]) -> str:
@@ -60,7 +62,7 @@ def _document(report: Report) -> dict[str, object]:
         "host": {
             "kernel": platform.release(),
             "python": platform.python_version(),
-            "kubernetes": "simulated 1.37",
+            "kubernetes": KUBERNETES,
         },
         "badges": {b: "granted" if granted else "refused" for b, granted in report.badges.items()},
         "checks": [_entry(result) for result in report.results],

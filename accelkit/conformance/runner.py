@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import date
 from typing import cast
@@ -198,15 +198,25 @@ def run_check(
     )
 
 
-def why_not(check: AnyCheck, subject: Subject) -> Iterator[str]:
-    """Why *check* does not apply to *subject*; nothing if it does."""
+def why_not(
+    check: AnyCheck,
+    subject: Subject,
+    features: Mapping[Level, AbstractSet[Feature]] | None = None,
+) -> Iterator[str]:
+    """Why *check* does not apply to *subject*; nothing if it does.
+
+    Args:
+        check: The check.
+        subject: Whom it would look at.
+        features: What can be done with it, where that is known already.
+    """
     if isinstance(subject, DriverSubject) and check.level is Level.L1:
         yield "it looks into a plugin, and this is a driver"
         return
-    features = subject.features(check.level)
+    there = subject.features(check.level) if features is None else features[check.level]
     for need in check.needs:
         if isinstance(need, Feature):
-            if need not in features:
+            if need not in there:
                 yield WHY_NOT[need]
         elif not (isinstance(subject, PluginSubject) and issubclass(subject.vendor, need)):
             names = [name for name, ability in ABILITIES.items() if ability is need]

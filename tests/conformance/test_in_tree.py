@@ -23,9 +23,9 @@ devices, rubbish."""
 
 def products(name: str) -> tuple[str, ...]:
     """All that there is of a plugin's own machine."""
-    subject = subject_of(name)
-    assert subject.simulated is not None
-    return subject.simulated.products[: 1 if subject.machine else None]
+    machine = subject_of(name).simulated
+    assert machine is not None
+    return machine.products
 
 
 def others() -> Iterator[tuple[str, str]]:

@@ -233,6 +233,19 @@ def test_a_function_that_goes_while_it_is_read_has_no_product(tmp_path: Path) ->
     assert (device.product, device.locality.numa_node) == (None, None)
 
 
+def test_a_usb_device_whose_node_is_missing_is_there_but_sick(tmp_path: Path) -> None:
+    directory = machine(tmp_path, "stick", 1)
+    host, vendor = opened(directory), vendor_of({"name": "stick", "match": STICK})
+
+    set_state(directory, ["close", "stick-0"])
+
+    (device,) = devices(vendor, host)
+    (condition,) = vendor.conditions(host, device, ())
+    assert condition.message == "/dev/bus/usb/001/002 is not there"
+    with pytest.raises(MissingParts):
+        vendor.edits(host, grant(device))
+
+
 def test_a_group_is_one_device(tmp_path: Path) -> None:
     directory = machine(tmp_path, "card", 3)
     host = opened(directory)

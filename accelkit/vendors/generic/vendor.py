@@ -86,7 +86,7 @@ class Generic(Vendor, SupportsHealth):
         own = (
             files.node(one.node, one.match.container_path, rule.permissions)
             for one in found
-            if one.node is not None and files.is_node(one.node)
+            if one.node is not None
         )
         further = (
             files.node(path, part.container_path, part.permissions or rule.permissions)
