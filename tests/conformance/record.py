@@ -184,8 +184,8 @@ def main(words: Sequence[str] | None = None) -> int:
     wanted = tuple(asked.subjects) or subjects()
     if strange := sorted({*wanted} - {*subjects()}):
         parser.error(f"there is no {', '.join(strange)}")
-    record = {s: v for s, v in read().items() if not (asked.anew and s in wanted)}
-    record = renew(record, () if asked.page else wanted, asked.jobs)
+    kept = {s: v for s, v in read().items() if not (asked.anew and s in wanted)}
+    record = renew(kept, () if asked.page else wanted, asked.jobs)
     write(record)
     return int(any(Verdict.FAIL in verdicts.values() for verdicts in record.values()))
 
