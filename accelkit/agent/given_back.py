@@ -90,11 +90,13 @@ class GivenBack:
     def corrected(self, report: VendorReport) -> VendorReport:
         """*report* without partitions that were unmade after it, or are only half made yet.
 
-        What is wrong with one while it is made or unmade is nothing to worry about.
+        What was wrong with one while it was made or unmade is nothing to worry about.
         """
         gone = {device for device in self._gone if device.vendor == report.vendor}
         gone |= {d.id for d in report.devices if d.id in self._made and not d.usable}
-        changing = {device for device in self._changing if device.vendor == report.vendor}
+        heard = self._sources[report.vendor].heard if report.vendor in self._sources else 0
+        made_since = (device for (device, _), before in self._given.items() if heard <= before)
+        changing = {i for i in (*self._changing, *made_since) if i.vendor == report.vendor}
         if not gone | changing:
             return report
         names = {device.name for device in gone | changing}

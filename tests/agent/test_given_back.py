@@ -142,6 +142,19 @@ async def test_partition_that_is_half_made_for_a_claim_is_not_there_yet(tmp_path
     assert around.given_back.corrected(half).devices == (rest,)
 
 
+async def test_what_was_wrong_with_a_partition_before_it_was_given_counts_when_it_is_read_again(
+    tmp_path: Path,
+) -> None:
+    around = Around(tmp_path)
+    await around.read_vendor()
+    around.given_back.compare(made=[PART], claims=[], given={PART: "1"})
+    before = around.given_back.corrected(REPORT)
+    await around.read_vendor()
+
+    assert before == attrs.evolve(REPORT, problems=REPORT.problems[1:])
+    assert around.given_back.corrected(REPORT) == REPORT
+
+
 async def test_partition_that_a_claim_was_given_and_no_read_met_is_unseen(tmp_path: Path) -> None:
     around = Around(tmp_path)
     view = View(potential=REPORT.devices)
