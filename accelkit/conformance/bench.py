@@ -72,13 +72,20 @@ class Scope:
         self.later(made.cleanup)
         return Path(made.name)
 
-    def start(self, words: Sequence[str], log: Path) -> nursery.Started:
-        """Start ``accelkit`` with *words*, to be killed at the end; what it says is added to *log*.
+    def start(
+        self,
+        words: Sequence[str],
+        log: Path,
+        *,
+        environment: Mapping[str, str] = MappingProxyType({}),
+        afresh: bool = False,
+    ) -> nursery.Started:
+        """Start ``accelkit`` as `nursery.start` does, to be killed at the end.
 
         Raises:
             Unanswered: The end has come.
         """
-        started = nursery.start(words, log)
+        started = nursery.start(words, log, environment=environment, afresh=afresh)
         self.later(lambda: _ended(started))
         return started
 

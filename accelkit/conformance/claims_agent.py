@@ -8,6 +8,7 @@ from pathlib import Path
 from accelkit.conformance.agent_driver import AgentDriver
 from accelkit.conformance.bench import Scope
 from accelkit.conformance.model import Feature, Unanswered
+from accelkit.conformance.nursery import PROGRAM
 from accelkit.conformance.setups import UNITS, Setup, Site
 from accelkit.conformance.subjects import Blocks, PluginSubject
 from accelkit.core.kube import Json
@@ -16,7 +17,6 @@ from accelkit.testing.simulate import set_state, simulate
 
 _PCI = "/sys/bus/pci/devices"
 _RENDER_S = 60.0
-_PROGRAM = "import sys; from accelkit.cli.main import main; sys.exit(main())"
 
 
 class ClaimsAgent(AgentDriver):
@@ -109,7 +109,7 @@ class ClaimsAgent(AgentDriver):
 
     def classes(self) -> tuple[Json, ...]:
         """What ``accelkit render extended`` prints for the policy that is served."""
-        words = [sys.executable, "-c", _PROGRAM, "render", "extended", "-o", "json"]
+        words = [sys.executable, "-c", PROGRAM, "render", "extended", "-o", "json"]
         words += ["--policy", str(self.home / "policy.json")]
         words += ["--host", self.machine, "--node", self._node]
         ran = subprocess.run(

@@ -11,6 +11,7 @@ from typing import IO
 
 import attrs
 
+from accelkit.conformance.footprint import Footprint, footprint_of
 from accelkit.conformance.model import Feature, Unanswered
 from accelkit.conformance.setups import Setup, Site
 from accelkit.conformance.subjects import Blocks
@@ -73,6 +74,7 @@ class CommandDriver:
         found = {
             Feature.RESTART: hooks.start or hooks.restart,
             Feature.STOP: hooks.start,
+            Feature.PROCESS: hooks.start,
             Feature.BREAK: hooks.break_device and hooks.mend_device,
             Feature.WITHDRAW: hooks.withdraw_device,
             Feature.HANG: hooks.hang,
@@ -166,6 +168,29 @@ class CommandDriver:
             self._log.close()
 
     # What it offers no feature for.
+
+    def withdraw_all(self) -> None:
+        raise Unanswered("not all devices can be taken away")
+
+    def bring_back(self) -> None:
+        raise Unanswered("no device was taken away")
+
+    def renew(self, *, valid: bool) -> None:  # noqa: ARG002 - neither
+        raise Unanswered("its configuration cannot be changed")
+
+    def afresh(self) -> None:
+        """It is started in no other way."""
+
+    def footprint(self) -> Footprint:
+        if self._process is None:
+            raise ConnectionError("nobody says which process it is")
+        return footprint_of(self._process.pid)
+
+    def endanger(self) -> None:
+        raise Unanswered("it has no plugins")
+
+    def logged(self) -> list[Json]:
+        raise Unanswered("nobody says what it logs")
 
     @property
     def cdi(self) -> Path | None:

@@ -92,6 +92,11 @@ class Feature(StrEnum):
     EXTENDED = "extended"
     SWITCH = "switch"
     RECORDS = "records"
+    EMPTY = "empty"
+    RENEW = "renew"
+    PROCESS = "process"
+    DEADLY = "deadly"
+    LOG = "log"
 
 
 WHY_NOT: dict[Feature, str] = {
@@ -127,6 +132,11 @@ WHY_NOT: dict[Feature, str] = {
     Feature.EXTENDED: "nothing offers its devices under a resource name from here",
     Feature.SWITCH: "it does not serve a device plugin as well",
     Feature.RECORDS: "nobody says where it writes down what claims have",
+    Feature.EMPTY: "there is no way to take all devices away from here",
+    Feature.RENEW: "its configuration cannot be changed from here while it runs",
+    Feature.PROCESS: "nobody says which process it is",
+    Feature.DEADLY: "there is no way to give it a plugin that kills its process from here",
+    Feature.LOG: "nobody says what it logs",
 }
 """Why a check without the feature is not applicable."""
 

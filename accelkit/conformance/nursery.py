@@ -18,9 +18,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import cast
 
 LOADED = ("agent", "backends", "core", "testing", "vendors")
@@ -28,6 +29,7 @@ LOADED = ("agent", "backends", "core", "testing", "vendors")
 here, as they may do anything then."""
 BESIDE = ("accelkit.cli.agent", "kubernetes.client", "grpc.aio")
 """What else they load, if it is installed."""
+PROGRAM = "import sys; from accelkit.cli.main import main; sys.exit(main())"
 _READY = b"ready\n"
 _START_S = 60.0
 
@@ -77,12 +79,31 @@ class Started:
         return word
 
 
-def start(words: Sequence[str], log: Path) -> Started:
-    """Start ``accelkit`` with *words*, as a command line does; what it says is added to *log*."""
+def start(
+    words: Sequence[str],
+    log: Path,
+    *,
+    environment: Mapping[str, str] = MappingProxyType({}),
+    afresh: bool = False,
+) -> Started:
+    """Start ``accelkit`` with *words*, as a command line does.
+
+    Args:
+        words: What comes after the name of the program.
+        log: What it says is added to it.
+        environment: More than that of this process.
+        afresh: It loads everything itself.
+    """
     line = socket.socket(socket.AF_UNIX)
     line.settimeout(_START_S)
     line.connect(_address())
-    asked = {"words": [*words], "log": str(log), "env": dict(os.environ), "cwd": str(Path.cwd())}
+    asked = {
+        "words": [*words],
+        "log": str(log),
+        "env": {**os.environ, **environment},
+        "cwd": str(Path.cwd()),
+        "afresh": afresh,
+    }
     line.sendall(json.dumps(asked).encode() + b"\n")
     return Started(line)
 
@@ -185,8 +206,17 @@ def _become(asked: dict[str, object]) -> Callable[[], int]:
     os.chdir(str(asked["cwd"]))
     os.environ.clear()
     os.environ.update(cast("dict[str, str]", asked["env"]))
+    words = cast("list[str]", asked["words"])
+    if asked["afresh"]:
+        os.execv(sys.executable, [sys.executable, "-c", PROGRAM, *words])  # noqa: S606 - ourselves
+    sys.path[:0] = [p for p in _python_path() if p not in sys.path]
     main = importlib.import_module("accelkit.cli.main").main
-    return lambda: cast("int", main(asked["words"]))
+    return lambda: cast("int", main(words))
+
+
+def _python_path() -> list[str]:
+    """Where an interpreter that starts looks first."""
+    return [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from accelkit.backends.wire.messages import deviceplugin as dp
 from accelkit.backends.wire.serve import dial
 from accelkit.conformance.agent_driver import AgentDriver
 from accelkit.conformance.bench import Scope
-from accelkit.conformance.model import Unanswered
+from accelkit.conformance.model import Feature, Level, Unanswered
 from accelkit.conformance.sims.events import Listed, ListedDevice, Refused, Registered
 from accelkit.conformance.sims.kubelet import KubeletSim
 from accelkit.conformance.sims.plugins import accepts
@@ -131,6 +131,11 @@ class SocketBench(Scope):
         except TimeoutError:
             return False
         return True
+
+    @property
+    def features(self) -> frozenset[Feature]:
+        """What can be done to the driver."""
+        return self.subject.features(Level.L2)
 
     def devices(self) -> tuple[Device, ...]:
         """What the plugin itself says (TOLD)."""

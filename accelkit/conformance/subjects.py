@@ -6,6 +6,7 @@ from typing import ClassVar, Protocol, TypeAlias
 
 import attrs
 
+from accelkit.conformance.footprint import Footprint
 from accelkit.conformance.model import Feature, Level
 from accelkit.conformance.setups import MANY, Setup, Site
 from accelkit.core.kube import Json
@@ -131,6 +132,10 @@ class PluginSubject:
             Feature.STOP,
             Feature.TOLD,
             Feature.PROBES,
+            Feature.RENEW,
+            Feature.PROCESS,
+            Feature.DEADLY,
+            Feature.LOG,
         }
         found |= {Feature.SOCKETS} if "kubelet" in through else set()
         found |= self._claimed() if "dra" in through else set()
@@ -139,7 +144,7 @@ class PluginSubject:
         if NEIGHBOUR in installed.vendors and self.name != NEIGHBOUR:
             found.add(Feature.NEIGHBOUR)
         if Feature.REMOVE in own:
-            found.add(Feature.WITHDRAW)
+            found |= {Feature.WITHDRAW, Feature.EMPTY}
         if self.machine is None:  # where nodes alone make a device, one without is none
             found.add(Feature.BREAK)
         return frozenset(found)
@@ -222,6 +227,48 @@ class Driver(Protocol):
 
     def withdraw_device(self) -> None:
         """Let one device vanish from the machine (WITHDRAW)."""
+        ...
+
+    def withdraw_all(self) -> None:
+        """Let every device vanish from the machine (EMPTY)."""
+        ...
+
+    def bring_back(self) -> None:
+        """Undo *withdraw_all* (EMPTY)."""
+        ...
+
+    def renew(self, *, valid: bool) -> None:
+        """Let it read its configuration again, and come back when it has (RENEW).
+
+        Args:
+            valid: It says what it said, for devices, in other words; else it is rubbish.
+
+        Raises:
+            Unanswered: It does not read it.
+        """
+        ...
+
+    def afresh(self) -> None:
+        """Let it load everything itself at the next *start*, as on a node (PROCESS)."""
+        ...
+
+    def footprint(self) -> Footprint:
+        """What its process has right now (PROCESS).
+
+        Raises:
+            OSError: It has ended.
+        """
+        ...
+
+    def endanger(self) -> None:
+        """Give it a plugin that kills whoever loads it; called before *start* (DEADLY).
+
+        Whoever starts it starts it again when it has ended, as a kubelet does.
+        """
+        ...
+
+    def logged(self) -> list[Json]:
+        """Every line that it has logged since it was started first, as keys and values (LOG)."""
         ...
 
     def hang(self) -> None:

@@ -5,11 +5,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 
+import attrs
 import grpc
 
 from accelkit.backends.wire.messages import deviceplugin as dp
 from accelkit.backends.wire.serve import Server, bind
 from accelkit.backends.wire.status import StatusError
+from accelkit.conformance.footprint import Footprint
 from accelkit.conformance.model import Unanswered
 from accelkit.conformance.subjects import DriverSubject
 from tests.conformance.toy_driver import RESOURCE, Toy
@@ -244,12 +246,69 @@ class Sympathetic(Toy):
             super().break_device()
 
 
+class Busy(Toy):
+    """Measures what is in use, as soon as something is."""
+
+    def measured(self) -> list[str]:
+        return sorted(self.used) or super().measured()
+
+
+class Coarse(Toy):
+    bounds = ("0.05", "1", "60", "+Inf")
+
+
+class Restarting(Toy):
+    """Starts anew with each configuration."""
+
+    def renew(self, *, valid: bool) -> None:
+        self.restart()
+
+
+class Hoarding(Toy):
+    """Keeps a file open for each call."""
+
+    files = 10
+
+    def answer(self, ids: Sequence[str]) -> dp.ContainerAllocateResponse:
+        self.files += 1
+        return super().answer(ids)
+
+    def footprint(self) -> Footprint:
+        return attrs.evolve(super().footprint(), files=self.files)
+
+
+class Fat(Toy):
+    def footprint(self) -> Footprint:
+        return attrs.evolve(super().footprint(), memory=1 << 30)
+
+
+class Mortal(Toy):
+    """Never gets over a plugin that kills it."""
+
+    def start(self, kubelet: Path) -> None:
+        if not self.endangered:
+            super().start(kubelet)
+
+
+class Resigning(Toy):
+    """Leaves when it has no devices."""
+
+    def lost(self, server: Server) -> bool:
+        return self.gone or super().lost(server)
+
+
 BAD: Mapping[str, type[Toy]] = {
     "AG01": Garbled,
     "AG02": Unmeasured,
+    "AG04": Busy,
+    "AG06": Coarse,
     "AG09": Eager,
     "AG10": Immortal,
+    "AG11": Restarting,
+    "AG13": Hoarding,
+    "AG14": Fat,
     "AG15": Sympathetic,
+    "AG23": Mortal,
     "C08": Sympathetic,
     "C09": Stuck,
     "DP01": Early,
@@ -267,6 +326,7 @@ BAD: Mapping[str, type[Toy]] = {
     "DP14": Swapped,
     "DP15": Stuck,
     "DP16": Renaming,
+    "DP17": Resigning,
     "DP18": Littering,
     "DP20": OnePath,
     "DP21": Late,

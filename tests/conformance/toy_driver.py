@@ -13,13 +13,16 @@ from accelkit.backends.wire import services
 from accelkit.backends.wire.messages import deviceplugin as dp, registration as reg
 from accelkit.backends.wire.serve import Server, bind, dial, fresh_path
 from accelkit.backends.wire.status import StatusError
+from accelkit.conformance.footprint import Footprint
 from accelkit.conformance.model import Feature
 from accelkit.conformance.sims.tasks import do
+from accelkit.core.kube import Json
 from accelkit.core.model import Device, DeviceId, Locality
 from accelkit.core.telemetry import METRICS, MetricType
 
 RESOURCE = "acme.test/npu"
 _LOOK_S = 0.01
+_HISTOGRAM = "# TYPE accelkit_allocate_seconds histogram"
 
 
 class Toy:
@@ -35,18 +38,27 @@ class Toy:
             Feature.TOLD,
             Feature.PROBES,
             Feature.NEIGHBOUR,
+            Feature.EMPTY,
+            Feature.RENEW,
+            Feature.PROCESS,
+            Feature.DEADLY,
         }
     )
     watcher = True
     preferred = True
     count = 4
     after_cut_s = 0.0
+    bounds: ClassVar[tuple[str, ...]] = ("0.001", "0.1", "60", "+Inf")
+    """Of latencies, in seconds."""
 
     def __init__(self, cdi: Path) -> None:
         self.cdi = cdi
         self.sick: set[str] = set()
         self.hung = False
         self.disturbed = False
+        self.endangered = False
+        self.gone = False
+        self.used: set[str] = set()
         self.starts = 0
         self.streams = 0
         self.had_stream = False
@@ -110,6 +122,29 @@ class Toy:
             self._version += 1
             self._news.notify_all()
 
+    def withdraw_all(self) -> None:
+        self.gone = True
+        do(self._change(set()))
+
+    def bring_back(self) -> None:
+        self.gone = False
+        do(self._change(set()))
+
+    def renew(self, *, valid: bool) -> None:
+        """There is nothing to read."""
+
+    def afresh(self) -> None:
+        """There is nothing to load."""
+
+    def footprint(self) -> Footprint:
+        return Footprint(memory=1 << 20, files=10, threads=1, cpu_s=0.1)
+
+    def endanger(self) -> None:
+        self.endangered = True
+
+    def logged(self) -> list[Json]:
+        return []
+
     def hang(self) -> None:
         self.hung = True
 
@@ -141,7 +176,18 @@ class Toy:
                     f"# TYPE {metric.name} {metric.type}",
                     f"{metric.name}{f'{{{labels}}}' if labels else ''} 0",
                 ]
+        lines += ["# HELP accelkit_device_info Devices.", "# TYPE accelkit_device_info gauge"]
+        for ident in self.measured():
+            lines.append(f'accelkit_device_info{{device="acme/{ident}"}} 1')
+        lines += [f'accelkit_device_holder{{device="acme/{ident}"}} 1' for ident in self.used]
+        lines += ["# HELP accelkit_allocate_seconds Calls.", _HISTOGRAM]
+        for bound in self.bounds:
+            lines.append(f'accelkit_allocate_seconds_bucket{{le="{bound}"}} 1')
         return "\n".join((*lines, ""))
+
+    def measured(self) -> list[str]:
+        """Devices that metrics tell of."""
+        return self.ids()
 
     # What it is.
 
@@ -158,7 +204,7 @@ class Toy:
                 health="Unhealthy" if ident in self.sick else "Healthy",
                 topology=dp.TopologyInfo(nodes=[dp.NUMANode(ID=n) for n in self.nodes(number)]),
             )
-            for number, ident in enumerate(self.ids())
+            for number, ident in enumerate([] if self.gone else self.ids())
         ]
 
     # Its life.
@@ -271,6 +317,7 @@ class Toy:
     async def allocate(self, request: dp.AllocateRequest) -> dp.AllocateResponse:
         for one in request.container_requests:
             self.check(list(one.devices_ids))
+            self.used.update(one.devices_ids)
         return dp.AllocateResponse(
             container_responses=[
                 self.answer(sorted(one.devices_ids)) for one in request.container_requests

@@ -23,6 +23,7 @@ from accelkit.conformance.checks import (
     identity,
     life,
     listing,
+    measured,
     partitioning,
     publishing,
     racing,
@@ -32,6 +33,7 @@ from accelkit.conformance.checks import (
     shares,
     slices,
     topology,
+    upkeep,
 )
 from accelkit.conformance.claims_bench import ClaimsBench
 from accelkit.conformance.model import Check
@@ -63,6 +65,8 @@ CHECKS: tuple[AnyCheck, ...] = tuple(
             *listing.CHECKS,
             *allocating.CHECKS,
             *agent.CHECKS,
+            *measured.CHECKS,
+            *upkeep.CHECKS,
             *claims.CHECKS,
             *extended.CHECKS,
             *slices.CHECKS,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from accelkit.conformance.checks.making import over_sockets
 from accelkit.conformance.model import Badge, Check, Feature
-from accelkit.conformance.sims.events import Listed
+from accelkit.conformance.sims.events import Listed, StreamEnded
 from accelkit.conformance.socket_bench import NUMA_NODES, SOON_S, SocketBench
 from accelkit.core.limits import DEVICE_ID_LIMIT, RESOURCE_IDS_LIMIT
 
@@ -117,6 +117,22 @@ def held(bench: SocketBench) -> Iterator[str]:
         yield f"{gone[0]} leaves the list while a pod holds it"
 
 
+def empty(bench: SocketBench) -> Iterator[str]:
+    bench.up()
+    before = len(bench.registered())
+    bench.driver.withdraw_all()
+    if not bench.happens(lambda: bench.sim.amounts()[bench.resource][1] == 0, 3 * SOON_S):
+        yield f"no device is there, and {bench.sim.amounts()[bench.resource][1]} can be had"
+    if bench.sim.seen(StreamEnded, resource=bench.resource):
+        yield "no device is there, and it ends its list instead of sending an empty one"
+        return
+    bench.driver.bring_back()
+    if not bench.happens(lambda: bench.sim.amounts()[bench.resource][1] > 0, 3 * SOON_S):
+        yield "devices are back, and none can be had"
+    if len(bench.registered()) > before:
+        yield "it registers anew when devices are back"
+
+
 def within_limits(bench: SocketBench) -> Iterator[str]:
     listed = bench.up()
     if len(listed) > RESOURCE_IDS_LIMIT:
@@ -181,6 +197,12 @@ CHECKS: tuple[Check[SocketBench], ...] = (
     ),
     over_sockets(
         "DP14", "NUMA nodes are listed as the plugin says.", as_the_plugin_says, Feature.TOLD
+    ),
+    over_sockets(
+        "DP17",
+        "Without any device it stays registered, and none can be had.",
+        empty,
+        Feature.EMPTY,
     ),
     over_sockets("DP23", "NUMA nodes are nodes of the host, or are left out.", numa),
     over_sockets("DP24", "A device that a pod holds stays listed.", held, Feature.WITHDRAW),
