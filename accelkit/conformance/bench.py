@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,6 +37,7 @@ from accelkit.testing.simulate import set_state, simulate
 T = TypeVar("T")
 UNITS = 4
 _LEAVE_S = 2.0
+_LOOK_S = 0.02
 _ELSEWHERE_S = 30.0
 _MEMORY = "/dev/shm"  # noqa: S108 - directories in it are made like others
 # As they were before any plugin was asked.
@@ -106,6 +108,15 @@ class Scope:
         with self._lock:
             self._closed = True
         self._stack.close()
+
+    def comes(self, predicate: Callable[[], object], patience_s: float = 10.0) -> bool:
+        """Whether *predicate* comes to hold, which may take its time: simulations go on."""
+        until = time.monotonic() + self.patience(patience_s)
+        while not predicate():
+            if time.monotonic() > until:
+                return False
+            time.sleep(_LOOK_S)
+        return True
 
     def patience(self, seconds: float) -> float:
         return seconds * self.scale

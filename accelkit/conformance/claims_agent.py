@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from importlib import resources
 from pathlib import Path
 
 from accelkit.conformance.agent_driver import AgentDriver
@@ -15,6 +16,8 @@ from accelkit.core.kube import Json
 from accelkit.testing.hosts import open_host
 from accelkit.testing.simulate import set_state, simulate
 
+_EARLIEST = "recorded/claim-1.0.json"
+"""A record as the first version wrote it, with an item in each list."""
 _PCI = "/sys/bus/pci/devices"
 _RENDER_S = 60.0
 
@@ -107,6 +110,13 @@ class ClaimsAgent(AgentDriver):
     def records(self) -> Path:
         return self.home / "run"
 
+    def earlier(self, record: Json) -> Json:
+        """What version 1.0 has no word for is left out."""
+        like = json.loads(resources.files(__package__).joinpath(_EARLIEST).read_text("utf-8"))
+        shaped = _shaped(record, like)
+        assert isinstance(shaped, dict)
+        return {**shaped, "format": like["format"], "writer": like["writer"]}
+
     def classes(self) -> tuple[Json, ...]:
         """What ``accelkit render extended`` prints for the policy that is served."""
         words = [sys.executable, "-c", PROGRAM, "render", "extended", "-o", "json"]
@@ -123,3 +133,12 @@ class ClaimsAgent(AgentDriver):
             raise Unanswered(f"no classes are rendered: {ran.stderr.strip()[-300:]}")
         items: list[Json] = json.loads(ran.stdout)["items"]
         return tuple(items)
+
+
+def _shaped(tree: object, like: object) -> object:
+    """*tree* with the keys that *like* has in the same place; all of them where that has none."""
+    if isinstance(tree, list) and isinstance(like, list):
+        return [_shaped(item, like[0]) for item in tree]
+    if isinstance(tree, dict) and isinstance(like, dict) and like:
+        return {key: _shaped(value, like[key]) for key, value in tree.items() if key in like}
+    return tree

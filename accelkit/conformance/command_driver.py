@@ -214,6 +214,9 @@ class CommandDriver:
     def records(self) -> Path:
         raise Unanswered("nobody says where claims are written down")
 
+    def earlier(self, record: Json) -> Json:  # noqa: ARG002 - there is none
+        raise Unanswered("nobody says what earlier versions wrote")
+
     def classes(self) -> tuple[Json, ...]:
         return ()
 

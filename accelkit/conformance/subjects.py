@@ -334,6 +334,10 @@ class ClaimsDriver(Driver, Protocol):
         """
         ...
 
+    def earlier(self, record: Json) -> Json:
+        """*record*, read from such a file, as the oldest version wrote it that is still read."""
+        ...
+
     def classes(self) -> tuple[Json, ...]:
         """The device classes that offer its devices under resource names (EXTENDED)."""
         ...

@@ -83,8 +83,21 @@ class Pruning(ToyClaims):
         await super().look_after()
 
 
+class Complete(Notes):
+    """Knows records that have all its own fields."""
+
+    def is_good(self, uid: str) -> bool:
+        tree = self.tree(uid)
+        return tree is not None and {"format", "devices", "level"} <= tree.keys()
+
+
+class Demanding(ToyClaims):
+    notes_kind = Complete
+
+
 BAD: Mapping[str, type[ToyClaims]] = {
     "CR03": Brittle,
+    "CR04": Demanding,
     "CR05": Overwriting,
     "CR06": Exacting,
     "CR11": Pruning,

@@ -302,6 +302,7 @@ class Exclusive(ToyClaims):
 
 
 BAD: Mapping[str, type[ToyClaims]] = {
+    "DP19": Reopening,
     "ER01": Twofold,
     "ER02": Fewer,
     "ER03": Both,

@@ -9,7 +9,7 @@ from accelkit.conformance.checks import CHECKS, AnyCheck
 from accelkit.conformance.model import Arena, Verdict
 from accelkit.conformance.runner import Options, run_check
 from accelkit.conformance.subjects import DriverSubject
-from tests.conformance import bad_claims, bad_records, bad_slices
+from tests.conformance import bad_claims, bad_operations, bad_records, bad_slices
 from tests.conformance.toy_answers import DRIVER
 from tests.conformance.toy_claims import ToyClaims
 
@@ -19,7 +19,7 @@ CRASHED = re.compile(r"^\w+(Error|Exception|Timeout): .* \(at |the check has not
 
 IMPATIENT = Options(deadline_scale=0.2)
 """A driver that breaks a rule by doing nothing is waited for in vain."""
-BAD = {**bad_claims.BAD, **bad_slices.BAD, **bad_records.BAD}
+BAD = {**bad_claims.BAD, **bad_slices.BAD, **bad_records.BAD, **bad_operations.BAD}
 MORE = (("SL18", bad_slices.Absent), *bad_records.MORE)
 """Other ways to break a rule."""
 

@@ -1,6 +1,7 @@
 """How a toy of a DRA driver answers for claims. Not here: slices, and its life."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -40,6 +41,10 @@ class Answers:
     def __init__(self) -> None:
         self.running: dict[str, int] = {}
         """Calls by uid."""
+        self.lines: list[Json] = []
+        """What it has logged."""
+        self.told: set[str] = set()
+        """Uids of claims of which it was told that they cannot be prepared."""
         self.unwanted: set[str] = set()
         """Uids that were given back while they were prepared."""
 
@@ -59,6 +64,7 @@ class Answers:
         try:
             entry = await self.prepared(ref)
         except Refusal as refusal:
+            await self.tell_of(ref, str(refusal))
             return dra.NodePrepareResourceResponse(error=str(refusal))
         finally:
             self.running[ref.uid] -= 1
@@ -75,6 +81,8 @@ class Answers:
         claim = await self.read(ref)
         self.check(claim, ref)
         pieces = self.pieces(claim)
+        pods = [text(one, "name") for one in parts(claim, "status", "reservedFor")]
+        self.note("prepare", claim=ref.uid, pods=pods, devices=[piece.device for piece in pieces])
         await self.until_free(pieces, ref)
         return self.record.claims.get(ref.uid) or self.make(ref, claim, pieces)
 
@@ -108,6 +116,8 @@ class Answers:
             raise Refusal(f"claim {ref.name} is another one")
         if not parts(claim, "status", "allocation", "devices", "results"):
             raise Refusal(f"claim {ref.name} is not allocated")
+        if {p.device.partition("-half")[0] for p in self.pieces(claim)} - {*self.hardware.names}:
+            raise Refusal(f"claim {ref.name} has a device that is not there")
         if len({piece.request for piece in self.pieces(claim)}) > 1:
             raise Refusal(f"claim {ref.name} splits what goes together")
 
@@ -265,6 +275,17 @@ class Answers:
         self.record.unread.pop(ref.uid, None)
         self.notes.remove(ref.uid)
         return ""
+
+    def note(self, event: str, **keys: object) -> None:
+        """Log a line."""
+        self.lines.append({"event": event, **keys})
+
+    async def tell_of(self, ref: ClaimRef, why: str) -> None:
+        """Tell once of a claim that it cannot be prepared."""
+        if ref.uid not in self.told:
+            self.told.add(ref.uid)
+            with contextlib.suppress(BackendError):
+                await self.tell(ref, why)
 
     async def tell(self, ref: ClaimRef, note: str) -> None:
         """Emit an event in the claim's namespace."""

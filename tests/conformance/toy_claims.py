@@ -10,17 +10,18 @@ from accelkit.backends.kube import connect
 from accelkit.backends.wire import services
 from accelkit.backends.wire.messages import drahealth, registration as reg
 from accelkit.backends.wire.serve import Server, bind, fresh_path
+from accelkit.conformance.footprint import Footprint
 from accelkit.conformance.model import Feature
 from accelkit.conformance.setups import RESOURCE, Setup, Site
 from accelkit.conformance.sims.api.values import text
 from accelkit.conformance.sims.tasks import do
 from accelkit.conformance.subjects import Blocks
-from accelkit.core.kube import KubePort
+from accelkit.core.kube import Json, KubePort
 from accelkit.core.model import Device
 from accelkit.core.policy import Kube, KubeClient
 from tests.conformance.toy_answers import DRIVER, Refusal
 from tests.conformance.toy_hardware import Hardware, Record
-from tests.conformance.toy_plug import Plug, held_by_pods
+from tests.conformance.toy_plug import Holder, Plug, held_by_pods, holders
 from tests.conformance.toy_records import Notes
 from tests.conformance.toy_slices import Slices
 
@@ -56,6 +57,7 @@ class ToyClaims(Slices):
             Feature.EXTENDED,
             Feature.SWITCH,
             Feature.RECORDS,
+            Feature.LOG,
         }
     )
     versions: ClassVar[tuple[str, ...]] = VERSIONS
@@ -121,6 +123,7 @@ class ToyClaims(Slices):
         await self.kube.close()
 
     def stop(self) -> None:
+        self.note("it ends", claims=list(self.record.claims))
         self.kill()
 
     def restart(self) -> None:
@@ -145,6 +148,31 @@ class ToyClaims(Slices):
 
     def withdraw_device(self) -> None:
         self.hardware.lost = {self.hardware.names[1]}
+
+    def withdraw_all(self) -> None:
+        raise NotImplementedError
+
+    def bring_back(self) -> None:
+        raise NotImplementedError
+
+    def renew(self, *, valid: bool) -> None:
+        raise NotImplementedError
+
+    def afresh(self) -> None:
+        raise NotImplementedError
+
+    def footprint(self) -> Footprint:
+        raise NotImplementedError
+
+    def endanger(self) -> None:
+        raise NotImplementedError
+
+    def logged(self) -> list[Json]:
+        return list(self.lines)
+
+    def earlier(self, record: Json) -> Json:
+        """Without what it had no word for."""
+        return {key: value for key, value in record.items() if key != "level"}
 
     def hang(self) -> None:
         raise NotImplementedError
@@ -172,8 +200,25 @@ class ToyClaims(Slices):
 
     def probe(self, path: str) -> tuple[int, str]:
         if path == "/metrics":
-            return 200, f'accelkit_slice_drops_total{{field="taints"}} {self.drops}\n'
+            return 200, "\n".join((*self.measured(), *do(self.holders()), ""))
         return (200, "ok") if self.ready() else (503, self.refused or "not registered")
+
+    def measured(self) -> list[str]:
+        return [
+            f'accelkit_slice_drops_total{{field="taints"}} {self.drops}',
+            f"accelkit_prepare_seconds_count {len(self.record.claims)}",
+        ]
+
+    async def holders(self) -> list[str]:
+        """Who has a device, by either interface."""
+        return [
+            f"accelkit_device_holder{{{self.labels(holder)}}} 1"
+            for holder in await holders(self.kubelet)
+        ]
+
+    def labels(self, holder: Holder) -> str:
+        told = {"namespace": holder.namespace, "pod": holder.pod, "container": holder.container}
+        return ",".join(f'{name}="{value}"' for name, value in told.items())
 
     def ready(self) -> bool:
         return self.registered

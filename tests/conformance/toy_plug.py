@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
+import attrs
 import grpc.aio
 
 from accelkit.backends.wire import services
@@ -82,14 +83,37 @@ class Plug:
         )
 
 
+@attrs.frozen
+class Holder:
+    """Who has something."""
+
+    namespace: str
+    pod: str
+    container: str
+    by_claim: bool
+
+
+async def _pods(kubelet: Path) -> pr.ListPodResourcesResponse:
+    async with dial(kubelet / "pod-resources" / "kubelet.sock") as channel:
+        return await services.call(
+            channel, services.LIST, pr.ListPodResourcesRequest(), timeout_s=2.0
+        )
+
+
+async def holders(kubelet: Path) -> list[Holder]:
+    """Containers that have something."""
+    return [
+        Holder(pod.namespace, pod.name, container.name, bool(container.dynamic_resources))
+        for pod in (await _pods(kubelet)).pod_resources
+        for container in pod.containers
+        if container.dynamic_resources or container.devices
+    ]
+
+
 async def held_by_pods(kubelet: Path) -> set[str] | None:
     """Devices that pods have by the device plugin; None: it cannot be known now."""
-    path = kubelet / "pod-resources" / "kubelet.sock"
     try:
-        async with dial(path) as channel:
-            answer = await services.call(
-                channel, services.LIST, pr.ListPodResourcesRequest(), timeout_s=2.0
-            )
+        answer = await _pods(kubelet)
     except grpc.aio.AioRpcError:
         return None
     return {

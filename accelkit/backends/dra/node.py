@@ -112,6 +112,18 @@ _PREPARE = _Kind("accelkit_prepare_seconds", "PrepareFailed", "prepared")
 _RELEASE = _Kind("accelkit_release_seconds", "ReleaseFailing", "released")
 
 
+def _about(claim: ClaimRef, pods: Iterable[PodRef], result: object) -> dict[str, object]:
+    """What the log can be searched for."""
+    of_pods = [f"{pod.namespace}/{pod.name}" for pod in pods]
+    answers = result.answers if isinstance(result, Prepared) else ()
+    devices = sorted({str(answer.device) for answer in answers})
+    return {
+        "claim_name": f"{claim.namespace}/{claim.name}",
+        **({"pods": of_pods} if of_pods else {}),
+        **({"devices": devices} if devices else {}),
+    }
+
+
 class NodeService:
     """Prepares and releases the claims of one driver, each by itself.
 
@@ -271,7 +283,11 @@ class NodeService:
             log.warning("claim not %s", kind.done, extra={**fields, "reason": why})
         else:
             took_ms = round((self._node.clock.monotonic() - begun) * 1000)
-            log.info("claim %s", kind.done, extra={**fields, "took_ms": took_ms})
+            log.info(
+                "claim %s",
+                kind.done,
+                extra={**fields, **_about(claim, pods, result), "took_ms": took_ms},
+            )
             return result, ""
         return None, why
 

@@ -62,12 +62,12 @@ def mapped(bench: ClaimsBench) -> Iterator[str]:
 def as_many(bench: ClaimsBench) -> Iterator[str]:
     claims = len(bench.up())
     bench.leave()
-    plugin = len(_listed_first(bench))
+    plugin = len(listed_first(bench))
     if claims != plugin:
         yield f"{claims} devices can be had by claims, and {plugin} by the device plugin"
 
 
-def _listed_first(bench: ClaimsBench) -> set[str]:
+def listed_first(bench: ClaimsBench) -> set[str]:
     """Ids of the resource, served by the device plugin."""
     bench.up(through="kubelet")
     if not bench.happens(lambda: _listed(bench), FIRST_S):
@@ -91,7 +91,7 @@ def one_path(bench: ClaimsBench) -> Iterator[str]:
     if _allocatable(bench):
         yield f"{RESOURCE} is served by claims, and the node has it by a device plugin, too"
     bench.leave()
-    _listed_first(bench)
+    listed_first(bench)
     bench.still(1.0)
     if devices := bench.devices():
         yield (
@@ -101,7 +101,7 @@ def one_path(bench: ClaimsBench) -> Iterator[str]:
 
 
 def kept(bench: ClaimsBench) -> Iterator[str]:
-    before = _listed_first(bench)
+    before = listed_first(bench)
     pod = bench.run(resources={RESOURCE: 1})
     bench.restart(through="dra")
     bench.still(1.0)
@@ -126,7 +126,7 @@ def _held(bench: ClaimsBench, pod: str) -> tuple[str, ...]:
 
 
 def when_free(bench: ClaimsBench) -> Iterator[str]:
-    _listed_first(bench)
+    listed_first(bench)
     pod = bench.run(resources={RESOURCE: 1})
     (held,) = _held(bench, pod)
     name = held.partition("::")[0]
@@ -147,7 +147,7 @@ def _names(slices: list[Json]) -> set[str]:
 
 
 def as_a_whole(bench: ClaimsBench) -> Iterator[str]:
-    _listed_first(bench)
+    listed_first(bench)
     pod = bench.run(resources={RESOURCE: 1})
     watch = bench.watch(lambda: _allocatable(bench) > 0 and bool(bench.stage.devices()))
     bench.restart(through="dra")
@@ -179,6 +179,24 @@ def waits_for_claims(bench: ClaimsBench) -> Iterator[str]:
     bench.gone(pod)
     if not bench.happens(lambda: any(_listed(bench).values()), 3 * SOON_S):
         yield "no claim has a device of the name any more, and none is healthy in the list"
+
+
+def not_free(bench: ClaimsBench) -> Iterator[str]:
+    device = bench.up()[0]
+    ref = bench.claim(device)
+    bench.prepared(ref)
+    bench.restart(through="kubelet")
+    if not bench.happens(lambda: bench.sim.seen(Listed, resource=RESOURCE), FIRST_S):
+        raise Inapplicable("the resource is not registered while a claim has a device")
+    bench.still(1.0)
+    for event in bench.sim.seen(Listed, resource=RESOURCE):
+        if any(d.healthy and d.id.partition("::")[0] == device.name for d in event.devices):
+            yield f"{device.name} can be had by the device plugin while a claim has it"
+            break
+    bench.unprepare(ref)
+    bench.forget(ref)
+    if not bench.happens(lambda: all(_listed(bench).values()), 3 * SOON_S):
+        yield "no claim has a device any more, and not all can be had by the device plugin"
 
 
 def old_kubelet(bench: ClaimsBench) -> Iterator[str]:
@@ -244,6 +262,16 @@ def _is_for(claim: Json, pod: str) -> bool:
 
 EXTENDED = (Badge.EXTENDED,)
 CHECKS: tuple[Check[ClaimsBench], ...] = (
+    with_claims(
+        "DP19",
+        "A device that a claim has cannot be had by the device plugin.",
+        not_free,
+        Feature.EXTENDED,
+        Feature.SWITCH,
+        Feature.RESTART,
+        badges=(Badge.DEVICE_PLUGIN,),
+        setup=BY_CLAIMS,
+    ),
     with_claims(
         "ER01",
         "Each resource name has one class that selects its devices.",

@@ -63,7 +63,7 @@ def nobody_has(bench: SocketBench) -> Iterator[str]:
     def page_now() -> str:
         return bench.driver.probe("/metrics")[1]
 
-    if not bench.happens(lambda: holders_in(page_now()), SOON_S):
+    if not bench.comes(lambda: holders_in(page_now()), SOON_S):
         yield "a pod has a device, and no metric tells who has it"
     after = _by_device(page_now())
     for name, device in before:

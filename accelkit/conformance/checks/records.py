@@ -18,7 +18,7 @@ LATER_MINOR, LATER_MAJOR = "1.999", "999.0"
 _NEW = "conformance-unknown"
 
 
-def _record(bench: ClaimsBench, ref: ClaimRef) -> Path:
+def record_of(bench: ClaimsBench, ref: ClaimRef) -> Path:
     """The file in which a claim that is prepared is written down.
 
     Raises:
@@ -45,7 +45,7 @@ def damaged(bench: ClaimsBench) -> Iterator[str]:
     bad, good = bench.claim(one), bench.claim(other)
     bench.prepared(bad)
     before = bench.prepared(good)
-    path = _record(bench, bad)
+    path = record_of(bench, bad)
     bench.spoil()
     bench.restart(meanwhile=lambda: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]))
     if bench.prepared(good) != before:
@@ -65,10 +65,10 @@ def of_a_later_version(bench: ClaimsBench) -> Iterator[str]:
     one, other = two_of(devices)
     theirs, ours = bench.claim(one), bench.claim(other)
     first, before = bench.prepared(theirs), bench.prepared(ours)
-    path = _record(bench, theirs)
+    path = record_of(bench, theirs)
     known = path.read_bytes()
     bench.spoil()
-    bench.restart(meanwhile=lambda: _rewrite(path, LATER_MAJOR))
+    bench.restart(meanwhile=lambda: rewrite(path, LATER_MAJOR))
     left = path.read_bytes() if path.exists() else b""
     if bench.prepared(ours) != before:
         yield "one claim was prepared by a later version, and another one is answered otherwise"
@@ -87,10 +87,10 @@ def of_a_later_version(bench: ClaimsBench) -> Iterator[str]:
 def other_fields(bench: ClaimsBench) -> Iterator[str]:
     ref = bench.claim(bench.up()[0])
     before = bench.prepared(ref)
-    path = _record(bench, ref)
+    path = record_of(bench, ref)
     bench.spoil()
     for version in ("", LATER_MINOR):
-        bench.restart(meanwhile=lambda version=version: _rewrite(path, version))  # type: ignore[misc]  # mypy#7464
+        bench.restart(meanwhile=lambda version=version: rewrite(path, version))  # type: ignore[misc]  # mypy#7464
         if bench.attempt(ref) != before:
             yield "a field more, or an empty one less, and a claim is answered otherwise"
             return
@@ -102,7 +102,7 @@ def other_fields(bench: ClaimsBench) -> Iterator[str]:
         yield f"a field more, or an empty one less, and a claim cannot be given back: {why}"
 
 
-def _rewrite(path: Path, version: str) -> None:
+def rewrite(path: Path, version: str) -> None:
     """Let a file be as another version writes it: with more, and without what says nothing.
 
     Args:
@@ -113,6 +113,26 @@ def _rewrite(path: Path, version: str) -> None:
     full = {key: value for key, value in tree.items() if value not in (None, [], {}, "")}
     full |= {_NEW: {"a": [1]}} | ({"format": version} if version else {})
     path.write_text(json.dumps(full))
+
+
+def of_an_earlier_version(bench: ClaimsBench) -> Iterator[str]:
+    ref = bench.claim(bench.up()[0])
+    before = bench.prepared(ref)
+    path = record_of(bench, ref)
+    bench.spoil()
+
+    def age() -> None:
+        path.write_text(json.dumps(bench.driver.earlier(json.loads(path.read_bytes()))))
+
+    bench.restart(meanwhile=age)
+    if bench.attempt(ref) != before:
+        yield "an earlier version has prepared a claim, and it is answered otherwise"
+    try:
+        bench.injected(before)
+    except Unresolvable as error:
+        yield f"an earlier version has prepared a claim, and no container can be made: {error}"
+    if why := bench.unprepare(ref).get(ref.uid, "there is no answer"):
+        yield f"an earlier version has prepared a claim, and it cannot be given back: {why}"
 
 
 def idle(bench: ClaimsBench) -> Iterator[str]:
@@ -134,6 +154,15 @@ CHECKS: tuple[Check[ClaimsBench], ...] = (
         "CR03",
         "A record that is damaged costs no other claim anything.",
         damaged,
+        Feature.RECORDS,
+        Feature.STOP,
+        Feature.CDI,
+        badges=_BADGE,
+    ),
+    with_claims(
+        "CR04",
+        "What an earlier version has written down is read.",
+        of_an_earlier_version,
         Feature.RECORDS,
         Feature.STOP,
         Feature.CDI,

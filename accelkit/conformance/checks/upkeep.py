@@ -42,7 +42,7 @@ def flat(bench: SocketBench) -> Iterator[str]:
     before = bench.driver.footprint()
     for _ in range(CYCLES):
         _cycle(bench, ids)
-    bench.happens(lambda: bench.driver.footprint().files <= before.files + SPARE)
+    bench.comes(lambda: bench.driver.footprint().files <= before.files + SPARE)
     after = bench.driver.footprint()
     if (more := after.files - before.files) > SPARE:
         yield f"{CYCLES} times streams, calls and probes, and it has {more} more open files"
