@@ -92,12 +92,14 @@ def test_driver_that_is_started_by_command_is_told_where_the_kubelet_is(tmp_path
     try:
         while not (tmp_path / "here").exists():
             time.sleep(0.01)
+        found = driver.footprint()
         driver.restart()
         driver.stop()
     finally:
         driver.kill()
 
-    assert driver.features == {Feature.RESTART, Feature.STOP}
+    assert driver.features == {Feature.RESTART, Feature.STOP, Feature.PROCESS}
+    assert (found.threads, found.files > 2, found.memory > 1 << 20) == (1, True, True)
 
 
 def test_vendor_that_nobody_installed_has_no_sockets() -> None:

@@ -57,6 +57,18 @@ async def test_claim_is_prepared_and_answered_with_its_devices(tmp_path: Path) -
         assert here.node.told == []
 
 
+async def test_log_names_claim_pods_and_devices(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(tmp_path, claim(1)) as here:
+        with caplog.at_level(logging.INFO):
+            await here.prepare_one()
+    told = next(r for r in caplog.records if r.getMessage() == "claim prepared").__dict__
+
+    assert (told["claim"], told["claim_name"]) == (uid(1), "default/c1")
+    assert (told["pods"], told["devices"]) == (["default/p1"], ["acme/gpu-0"])
+
+
 async def test_claim_that_is_ready_is_answered_without_the_api_server(tmp_path: Path) -> None:
     async with serving(tmp_path, claim(1)) as here:
         first = await here.prepare_one()
