@@ -2,19 +2,20 @@
 
 import json
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
 import attrs
 
-from accelkit.core.errors import ConfigError
+from accelkit.core.errors import ConfigError, NotThere, SourceError
 from accelkit.core.host import BOOT_ID, Host, ReadOnly
 from accelkit.core.model import VendorReport
 from accelkit.core.policy import Offer
 from accelkit.core.reading import device_edits, read_conditions, read_inventory
 from accelkit.core.vendor import SupportsDiagnosis, SupportsHolders, SupportsTelemetry, Vendor
-from accelkit.testing.captures.layout import FORMAT, NAME, UNFINISHED
+from accelkit.testing.captures.kernel import patterns_of, read_log
+from accelkit.testing.captures.layout import FORMAT, LOG, NAME, UNFINISHED
 from accelkit.testing.captures.masking import mask_folder
 from accelkit.testing.captures.recording import Keeper, RecordingHost
 
@@ -53,6 +54,8 @@ def capture(
     door = RecordingHost(host, keeper)
     door.exists(BOOT_ID)
     found = [ask(vendor, door) for vendor in vendors]
+    problems = [f"{p.vendor} {p.subject or ''}: {p.reason}" for r in found for p in r.problems]
+    problems += _keep_log(host, vendors, folder)
     told: dict[str, object] = {
         "format": FORMAT,
         "date": now.isoformat(),
@@ -61,14 +64,24 @@ def capture(
         "masked": mask,
         "nodes": dict(sorted(keeper.nodes.items())),
         "libraries": dict(sorted(keeper.libraries.items())),
+        "modules": dict(sorted(keeper.modules.items())),
     }
     if mask:
         _tell(folder, {**told, "format": UNFINISHED})
         mask_folder(folder, [device for report in found for device in report.devices])
         told = {**json.loads((folder / NAME).read_text(encoding="utf-8")), "format": FORMAT}
     _tell(folder, told)
-    problems = (f"{p.vendor} {p.subject or ''}: {p.reason}" for r in found for p in r.problems)
     return Captured(sum(len(report.devices) for report in found), tuple(problems))
+
+
+def _keep_log(host: Host, vendors: Sequence[Vendor], folder: Path) -> Iterator[str]:
+    """Keep what the kernel's log has of the vendors; what is wrong with it, if anything."""
+    try:
+        (folder / LOG).write_bytes(read_log(host, patterns_of(vendors)))
+    except NotThere:
+        return
+    except SourceError as error:
+        yield f"kernel log: {error}"
 
 
 def _tell(folder: Path, told: Mapping[str, object]) -> None:

@@ -10,6 +10,7 @@ UNFINISHED = "unfinished"
 """Format until all is kept, and masked if it shall be."""
 NAME = CAPTURE
 FILES, TAPE, COMMANDS = "files", "tape", "commands.jsonl"
+MODULES, LOG = "modules", "kernel.log"
 
 DENIED, UNREAD, FAILED = ".denied", ".unread", ".failed"
 """Ends of names in the tree: a file that might not be read; one whose name was listed and that

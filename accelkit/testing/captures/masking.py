@@ -13,20 +13,21 @@ from pathlib import Path
 
 from accelkit.core.model import Device
 from accelkit.testing.captures.arguments import BYTES, MEMORY
-from accelkit.testing.captures.layout import FILES, TAPE
+from accelkit.testing.captures.layout import FILES, LOG, MODULES, TAPE
 
 _UUID = re.compile(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _SECRET = re.compile(r"serial|uuid|unique", re.IGNORECASE)
 """Attributes and files whose values name one card."""
-_SAID = re.compile(rb"(?i)\b\w*(?:serial|unique)\w*\s*[:= ]\s*(\w{6,})")
+_SAID = re.compile(rb"(?i)\b[\w-]*(?:serial|unique)[\w-]*\"?\s*[:= ]\s*\"?(\w{6,})")
 """The same in files that say several things."""
+_CALLS = {TAPE, MODULES}
 _SHORTEST = 6
 """Shorter ones are everywhere by chance."""
 
 
 def mask_folder(folder: Path, devices: Iterable[Device]) -> None:
     """Hide what names single cards in all of *folder*."""
-    known = {*_of_devices(devices), *_of_files(folder / FILES)}
+    known = {*_of_devices(devices), *_of_files(folder / FILES), *_of_texts(folder)}
     hide = _hider(secrets.token_bytes(16), known)
     for path in sorted(folder.rglob("*"), reverse=True):  # what is in a folder comes before it
         if path.is_symlink():
@@ -34,8 +35,8 @@ def mask_folder(folder: Path, devices: Iterable[Device]) -> None:
             path.unlink()
             path.symlink_to(hide(str(target).encode()).decode())
         elif path.is_file():
-            hidden = _tape(path, hide) if path.parent.name == TAPE else hide(path.read_bytes())
-            path.write_bytes(hidden)
+            content = _tape(path, hide) if path.parent.name in _CALLS else path.read_bytes()
+            path.write_bytes(content if path.parent.name == TAPE else hide(content))
         name = hide(path.name.encode()).decode()
         if name != path.name:
             path.rename(path.with_name(name))
@@ -56,6 +57,13 @@ def _of_files(files: Path) -> Iterator[bytes]:
             if _SECRET.search(path.name):
                 yield from (word for word in text.split() if len(word) >= _SHORTEST)
             yield from (found.group(1) for found in _SAID.finditer(text))
+
+
+def _of_texts(folder: Path) -> Iterator[bytes]:
+    """Of the kernel's log, and of what Python bindings said."""
+    for path in (folder / LOG, *(folder / MODULES).glob("*")):
+        if path.is_file():
+            yield from (found.group(1) for found in _SAID.finditer(path.read_bytes()))
 
 
 def _hider(key: bytes, known: Iterable[bytes]) -> Callable[[bytes], bytes]:

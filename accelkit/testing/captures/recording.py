@@ -18,9 +18,11 @@ from accelkit.testing.captures.layout import (
     FAILED,
     FILES,
     MARKS,
+    MODULES,
     UNREAD,
     tape_of,
 )
+from accelkit.testing.captures.modules import RecordedModule
 
 
 class Keeper:
@@ -35,6 +37,8 @@ class Keeper:
         """What is at paths that are no plain files or directories."""
         self.libraries: dict[str, str | None] = {}
         """Sonames by whole path; and why one could not be loaded."""
+        self.modules: dict[str, str | None] = {}
+        """Names of Python bindings; and why one could not be imported."""
         self._folder = folder
         self._files = folder / FILES
         self._files.mkdir()
@@ -189,9 +193,14 @@ class RecordingHost(Door):
         return RecordedTable(table, self._keeper, tape_of(whole.strip("/")))
 
     def module(self, name: str) -> FunctionTable:
-        raise LibraryMissing(
-            f"{name}: Python bindings are not captured", operation="module", remedy="use its files"
-        )
+        try:
+            module = self._host.module(name)
+        except LibraryMissing as error:
+            self._keeper.modules[name] = str(error)
+            raise
+        self._keeper.modules[name] = None
+        file = f"{MODULES}/{name}.jsonl"
+        return RecordedModule(module, lambda told: self._keeper.line(file, told))
 
     def under(self, root: str) -> "RecordingHost":
         inside = self._host.resolve(root)

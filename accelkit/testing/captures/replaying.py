@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from accelkit.core.errors import AccessDenied, ConfigError, LibraryMissing, NotThere, SourceError
-from accelkit.core.host import READ_LIMIT, Finished, Stat
+from accelkit.core.host import KMSG, READ_LIMIT, Finished, Stat
 from accelkit.core.real_host import RealHost
 from accelkit.core.tables import FunctionTable
 from accelkit.testing.captures.arguments import BYTES, Kept, kept, write_back
@@ -18,7 +18,9 @@ from accelkit.testing.captures.layout import (
     FAILED,
     FILES,
     FORMAT,
+    LOG,
     MARKS,
+    MODULES,
     NAME,
     NOT_SUPPORTED,
     TAPE,
@@ -27,6 +29,7 @@ from accelkit.testing.captures.layout import (
     UNREAD,
     tape_of,
 )
+from accelkit.testing.captures.modules import ReplayedModule, is_call
 
 _AGAIN = "copy it again, or capture again"
 
@@ -46,6 +49,7 @@ class CaptureHost:
         self._folder = Path(directory)
         self._told = _read(self._folder)
         self._files = RealHost(str(self._folder / FILES))
+        self._log = self._folder / LOG
         self._prefix = ""
         self._tables: dict[str, ReplayedTable] = {}
         self._lines = _lines(self._folder / COMMANDS, _is_command)
@@ -53,12 +57,18 @@ class CaptureHost:
         self._tapes = {
             path.name: _lines(path, _is_call) for path in (self._folder / TAPE).glob("*")
         }
+        self._calls = {
+            path.name: _lines(path, is_call) for path in (self._folder / MODULES).glob("*")
+        }
+        self._modules: dict[str, ReplayedModule] = {}
         self._lock = threading.Lock()
 
     def read(self, path: str, limit: int = READ_LIMIT) -> str:
         return self.read_bytes(path, limit).decode(errors="replace").removesuffix("\n")
 
     def read_bytes(self, path: str, limit: int = READ_LIMIT) -> bytes:
+        if path == KMSG and self._log.exists():
+            return self._log.read_bytes()[:limit]
         try:
             return self._files.read_bytes(path, limit)
         except NotThere:
@@ -83,6 +93,8 @@ class CaptureHost:
         return self._files.resolve(path)
 
     def stat(self, path: str) -> Stat | None:
+        if path == KMSG and self._log.exists():
+            return Stat(kind="f", mode=0o444)
         for mark in ("", *MARKS):
             if (found := self._files.stat(path + mark)) is not None:
                 whole = self._prefix + self._files.resolve(path + mark).removesuffix(mark)
@@ -120,7 +132,13 @@ class CaptureHost:
             return self._tables[whole]
 
     def module(self, name: str) -> FunctionTable:
-        raise LibraryMissing(f"{name}: captures have no Python modules", operation="module")
+        wrong = self._told.get("modules", {}).get(name, f"{name} is not in the capture")
+        if wrong is not None:
+            raise LibraryMissing(wrong, operation="module")
+        with self._lock:
+            if name not in self._modules:
+                self._modules[name] = ReplayedModule(name, self._calls.get(f"{name}.jsonl", ()))
+            return self._modules[name]
 
     def under(self, root: str) -> "CaptureHost":
         below = object.__new__(CaptureHost)
@@ -193,7 +211,8 @@ def _is_told(told: Any) -> bool:  # type: ignore[explicit-any]  # JSON
     try:
         for node in told["nodes"].values():
             Stat(**node)
-        return all(why is None or isinstance(why, str) for why in told["libraries"].values())
+        reasons = (*told["libraries"].values(), *told.get("modules", {}).values())
+        return all(why is None or isinstance(why, str) for why in reasons)
     except (KeyError, TypeError, AttributeError):
         return False
 
