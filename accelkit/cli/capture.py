@@ -21,14 +21,14 @@ def command(*, out: Path, host: str | None, mask: bool, policy: Path | None) -> 
     """
     from accelkit.agent.calls import Isolated  # noqa: PLC0415 - help does without
     from accelkit.cli.composing import at_host, choose_vendors  # noqa: PLC0415 - the same
+    from accelkit.cli.loading import load_installed  # noqa: PLC0415 - the same
     from accelkit.cli.policy_files import read_policy  # noqa: PLC0415 - the same
     from accelkit.core.clock import RealClock  # noqa: PLC0415 - the same
     from accelkit.core.policy_check import options_of  # noqa: PLC0415 - the same
-    from accelkit.core.registry import load_plugins  # noqa: PLC0415 - the same
     from accelkit.testing.captures.capturing import capture  # noqa: PLC0415 - the same
     from accelkit.testing.hosts import open_host  # noqa: PLC0415 - the same
 
-    registry = load_plugins()
+    registry = load_installed()
     wanted = at_host(read_policy(policy, registry), host)
     door = open_host(wanted.paths.host)
     vendors = [

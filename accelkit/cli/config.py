@@ -22,10 +22,10 @@ def command() -> None:
 @click.argument("file", type=_FILE)
 def check(*, file: Path) -> int:
     """Look for everything that is wrong with FILE, with the plugins that are installed here."""
+    from accelkit.cli.loading import load_installed  # noqa: PLC0415 - see above
     from accelkit.cli.policy_files import read_policy  # noqa: PLC0415 - help does without
-    from accelkit.core.registry import load_plugins  # noqa: PLC0415 - see above
 
-    read_policy(file, load_plugins())
+    read_policy(file, load_installed())
     click.echo(f"{file}: nothing is wrong")
     return 0
 

@@ -46,11 +46,11 @@ async def _examine(asked: Asked) -> "tuple[Finding, ...]":
     """Everything that is found, the sure first; what vendors say, before what we see."""
     from accelkit.cli.composing import at_host  # noqa: PLC0415 - help does without
     from accelkit.cli.diagnosing import findings_of, look_around  # noqa: PLC0415 - the same
+    from accelkit.cli.loading import load_installed  # noqa: PLC0415 - the same
     from accelkit.cli.node import open_node  # noqa: PLC0415 - the same
     from accelkit.cli.policy_files import read_policy  # noqa: PLC0415 - the same
-    from accelkit.core.registry import load_plugins  # noqa: PLC0415 - the same
 
-    registry = load_plugins()
+    registry = load_installed()
     policy = at_host(read_policy(asked["policy"], registry), asked["host"])
     opened = await open_node(policy, asked["node"], registry, trace=asked["trace"])
     try:

@@ -19,6 +19,7 @@ from accelkit.agent.lanes import Observe
 from accelkit.agent.problems import Problems
 from accelkit.agent.sources import Source
 from accelkit.cli.composing import Chosen, at_host, boot_of, choose_vendors
+from accelkit.cli.loading import load_installed
 from accelkit.cli.policy_files import read_policy
 from accelkit.cli.remembered import Remembered, remembered
 from accelkit.core.claims import LedgerEntry
@@ -27,7 +28,7 @@ from accelkit.core.host import Host
 from accelkit.core.model import DeviceId, Problem
 from accelkit.core.policy import Policy
 from accelkit.core.real_host import RealHost
-from accelkit.core.registry import LoadFailure, Registry, load_plugins
+from accelkit.core.registry import LoadFailure, Registry
 from accelkit.core.values import freeze
 from accelkit.core.vendor import SupportsPartitioning, Vendor
 from accelkit.core.view import View
@@ -75,7 +76,7 @@ def look_at(
     Raises:
         ConfigError: The policy is wrong, or there is no such host.
     """
-    registry = load_plugins()
+    registry = load_installed()
     wanted = at_host(read_policy(policy, registry, over), host)
     return asyncio.run(read_node(wanted, node, registry, trace=trace))
 

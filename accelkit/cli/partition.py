@@ -166,12 +166,12 @@ def _cut(asked: Asked, file: Path | None) -> "Applied":
     import asyncio  # noqa: PLC0415 - help does without
 
     from accelkit.cli.composing import at_host  # noqa: PLC0415 - see above
+    from accelkit.cli.loading import load_installed  # noqa: PLC0415 - see above
     from accelkit.cli.partition_apply import cut  # noqa: PLC0415 - see above
     from accelkit.cli.policy_files import read_policy  # noqa: PLC0415 - see above
     from accelkit.cli.reading import set_log  # noqa: PLC0415 - see above
-    from accelkit.core.registry import load_plugins  # noqa: PLC0415 - see above
 
     set_log(trace=asked["trace"])
-    registry = load_plugins()
+    registry = load_installed()
     policy = at_host(read_policy(asked["policy"], registry, file), asked["host"])
     return asyncio.run(cut(policy, asked["node"], registry, trace=asked["trace"]))

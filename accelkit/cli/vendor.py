@@ -83,11 +83,11 @@ def list_(*, host: str, policy: Path | None, form: Form) -> int:
     their code runs: in threads of the agent, or in a process of its own.
     """
     from accelkit.agent.reload import read_policy_file  # noqa: PLC0415 - help does without
-    from accelkit.core.registry import load_plugins  # noqa: PLC0415 - help does without
+    from accelkit.cli.loading import load_installed  # noqa: PLC0415 - help does without
     from accelkit.core.serde import to_tree  # noqa: PLC0415 - loads cattrs
     from accelkit.testing.hosts import open_host  # noqa: PLC0415 - help does without
 
-    registry = load_plugins()
+    registry = load_installed()
     blocks = () if policy is None else read_policy_file(policy).vendors
     found = tuple(installed(registry, open_host(host), blocks))
     if form is Form.TABLE:

@@ -1,8 +1,9 @@
 """Finding plugins and loading them one by one: one plugin's fault is one plugin's problem."""
 
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, redirect_stdout
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -79,15 +80,20 @@ class Registry:
 
 
 def load_plugins(
-    run_dir: str | None = None, points: Iterable[EntryPoint] | None = None
+    run_dir: str | None = None,
+    points: Iterable[EntryPoint] | None = None,
+    told: Callable[[str], None] | None = None,
 ) -> Registry:
     """Load every installed plugin, in the order of their names.
+
+    What they print meanwhile goes to standard error: it is no answer of ours.
 
     Args:
         run_dir: Where breadcrumbs are kept, so that a plugin whose loading ended the process twice
             in a row is skipped, until it has another version or the node was booted; None: nowhere.
             Once may be chance: whoever is killed is loading something.
         points: Instead of the installed entry points.
+        told: Hears the name and version of each plugin before it is loaded, and nothing after it.
 
     Raises:
         ConfigError: *run_dir* cannot be written.
@@ -104,9 +110,11 @@ def load_plugins(
             if len(crumbs) >= MOST_ENDS:
                 loading.fail(point.name, _ended(crumbs[0]))
                 continue
-            note(label)
+            for hears in (note, told or _no_note):
+                hears(label)
             loading.load(point)
-            note("")
+            for hears in (note, told or _no_note):
+                hears("")
             for other, path in ended.items():
                 if other.partition(" ")[0] == point.name:
                     forget(path)
@@ -155,9 +163,10 @@ class _Loading:
             self.fail(point.name, PluginLoadError(f"{other.module} has this name already"))
             return
         try:
-            manager = _registered(point)
-            vendors = [*_answers(manager, "accelkit_vendors")]
-            backends = [*_answers(manager, "accelkit_backends")]
+            with redirect_stdout(sys.stderr):
+                manager = _registered(point)
+                vendors = [*_answers(manager, "accelkit_vendors")]
+                backends = [*_answers(manager, "accelkit_backends")]
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, SystemExit too

@@ -149,6 +149,33 @@ def test_error_that_nobody_can_hear_keeps_its_exit_code(tmp_path: Path) -> None:
     assert [ended.returncode for ended in codes] == [2, 2]
 
 
+def test_plugin_that_hangs_while_it_is_loaded_is_named(tmp_path: Path) -> None:
+    """Every command stood still without a word."""
+    (tmp_path / "waiting.py").write_text("import sys\nsys.stdin.read()\n")
+    (tmp_path / "waiting-1.0.dist-info").mkdir()
+    (tmp_path / "waiting-1.0.dist-info" / "METADATA").write_text("Name: waiting\nVersion: 1.0\n")
+    (tmp_path / "waiting-1.0.dist-info" / "entry_points.txt").write_text(
+        "[accelkit]\nwaiting = waiting\n"
+    )
+    command = [*ACCELKIT, "vendor", "list", "--host", str(tmp_path)]
+    path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
+
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    ) as process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        process.communicate(timeout=PATIENCE_S)
+
+    assert said.startswith("the plugin waiting 1.0 is still being loaded")
+    assert process.returncode == 0
+
+
 def test_interrupt_ends_with_130(basic: Path, tmp_path: Path) -> None:
     faults = tmp_path / "faults.yaml"
     faults.write_text("[{read: /sys, do: hang 1s}, {at: 600s, do: lose accel-0}]")

@@ -96,6 +96,27 @@ def test_plugin_with_no_hook_at_all_is_told_what_it_lacks(plugins: Plugins, sour
     assert "accelkit.hookimpl" in failure.remedy
 
 
+def test_what_plugins_print_while_they_are_loaded_is_no_answer_of_ours(
+    plugins: Plugins, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It stood before the JSON of commands."""
+    plugins.add("acme", f"print('hello')\n{VENDOR.format(name='acme')}")
+
+    load_plugins(points=plugins.points)
+
+    assert capsys.readouterr() == ("", "hello\n")
+
+
+def test_who_waits_hears_which_plugin_is_being_loaded(plugins: Plugins) -> None:
+    plugins.add("acme", VENDOR.format(name="acme"))
+    plugins.add("broken", "1/0")
+    heard: list[str] = []
+
+    load_plugins(points=plugins.points, told=heard.append)
+
+    assert heard == ["acme", "", "broken", ""]
+
+
 def test_vendor_that_is_lacking_is_explained_by_its_plugin(plugins: Plugins) -> None:
     plugins.add("acme", "raise ValueError('no')")
 
