@@ -8,7 +8,7 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TypeAlias
@@ -65,8 +65,8 @@ def read() -> Record:
     }
 
 
-def write(record: Record) -> None:
-    """Keep *record*, without checks and subjects that are no more, and tell readers."""
+def keep(record: Record) -> Record:
+    """Write *record* down, without checks and subjects that are no more."""
     known = {check.id for check in CHECKS}
     record = {
         subject: {i: record[subject][i] for i in sorted(known.intersection(record[subject]))}
@@ -83,6 +83,12 @@ def write(record: Record) -> None:
     }
     tree = {"suite": version("accelkit"), "kubernetes": KUBERNETES, "results": results}
     KEPT.write_text(json.dumps(tree, indent=1) + "\n", "utf-8")
+    return record
+
+
+def write(record: Record) -> None:
+    """Write *record* down, and tell readers."""
+    record = keep(record)
     PAGE.write_text("\n".join(page_of(record)) + "\n", "utf-8")
 
 
@@ -154,23 +160,27 @@ def _shortly(found: Iterable[str]) -> Iterator[str]:
 
 
 def renew(record: Record, wanted: Sequence[str], jobs: int) -> Record:
-    """*record* with what was missing of *wanted*; written after each."""
+    """*record* with what was missing of *wanted*; each result is kept as it comes."""
+    verdicts = {subject: {**found} for subject, found in record.items()}
+
+    def hear(subject: str, result: Result) -> None:
+        verdicts.setdefault(subject, {})[result.id] = result.verdict
+        keep(verdicts)
+
     for subject in wanted:
-        if not (ids := missing(record, subject)):
+        if not (ids := missing(verdicts, subject)):
             continue
         vendor, _, product = subject.partition("/")
         report = run(
             subject_of(vendor, product=product),
             select=Select(only=ids),
             options=Options(jobs=jobs, deadline_scale=PATIENCE),
+            heard=partial(hear, subject),
         )
-        found = {result.id: result.verdict for result in report.results}
-        record = {**record, subject: {**record.get(subject, {}), **found}}
-        write(record)
         print(f"{subject}: {len(ids)} checks run, {len(report.failed)} failed", flush=True)  # noqa: T201 - a command
         for result in report.failed:
             print(f"  {result.id}: {'; '.join(result.findings)}", flush=True)  # noqa: T201 - a command
-    return record
+    return verdicts
 
 
 def main(words: Sequence[str] | None = None) -> int:
