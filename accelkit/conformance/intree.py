@@ -6,21 +6,15 @@ from types import MappingProxyType
 import attrs
 
 from accelkit.conformance.model import Feature
-from accelkit.conformance.subjects import Blocks, Cut, PluginSubject
-from accelkit.core.allocation import CLAIM_CONFIG
+from accelkit.conformance.subjects import CLAIM_BLOCK, Blocks, Cut, PluginSubject, told
 from accelkit.core.errors import ConfigError
 from accelkit.core.kube import Json
-from accelkit.core.policy import API_VERSION
 from accelkit.core.registry import load_plugins
 from accelkit.core.vendor import Vendor
 
 
 def _level(name: str) -> Json:
-    return {
-        "apiVersion": API_VERSION,
-        "kind": CLAIM_CONFIG,
-        "vendor": {"level": name},
-    }
+    return {**CLAIM_BLOCK, "vendor": {"level": name}}
 
 
 _RULES = (
@@ -140,7 +134,7 @@ def subject_of(name: str, *, product: str | None = None, host: str | None = None
             [(f"vendor {name}", registry.lack(name))], remedy=f"name one of {', '.join(vendors)}"
         )
     known = {**_KNOWN.get(name, {}), **_OTHERWISE.get((name, product), {})}
-    subject = PluginSubject(vendor=vendors[name], **known)  # type: ignore[arg-type]  # tables of fields
+    subject = attrs.evolve(told(vendors[name]), **known)  # type: ignore[arg-type]  # tables of fields
     machine = subject.simulated
     if product is not None and (machine is None or product not in machine.products):
         there = ", ".join(machine.products) if machine else "none"

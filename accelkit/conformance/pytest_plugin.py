@@ -122,6 +122,6 @@ def _mark(node: pytest.Item | pytest.Function) -> pytest.Mark:
 
 
 def _subject(named: Subject | type[Vendor]) -> Subject:
-    from accelkit.conformance.subjects import PluginSubject  # noqa: PLC0415 - see the module
+    from accelkit.conformance.subjects import told  # noqa: PLC0415 - see the module
 
-    return PluginSubject(vendor=named) if isinstance(named, type) else named
+    return told(named) if isinstance(named, type) else named

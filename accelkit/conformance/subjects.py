@@ -9,8 +9,10 @@ import attrs
 from accelkit.conformance.footprint import Footprint
 from accelkit.conformance.model import Feature, Level
 from accelkit.conformance.setups import MANY, Setup, Site
+from accelkit.core.allocation import CLAIM_CONFIG
 from accelkit.core.kube import Json
 from accelkit.core.model import Device
+from accelkit.core.policy import API_VERSION
 from accelkit.core.policy_check import options_of
 from accelkit.core.registry import load_plugins
 from accelkit.core.values import FrozenMap
@@ -183,6 +185,24 @@ class PluginSubject:
 
     def abilities(self) -> tuple[str, ...]:
         return abilities(self.vendor)
+
+
+CLAIM_BLOCK: Json = {"apiVersion": API_VERSION, "kind": CLAIM_CONFIG}
+"""A block of configuration of a claim; ``vendor`` is to be added."""
+
+
+def told(vendor: type[Vendor]) -> PluginSubject:
+    """The plugin as its simulated machine tells that it is to be checked."""
+    subject = PluginSubject(vendor=vendor)
+    machine = subject.simulated
+    if machine is None:
+        return subject
+    cut = Cut(product=machine.products[0], words=machine.parted) if machine.parted else None
+    blocks = None
+    if machine.blocks is not None:
+        first, second = ({**CLAIM_BLOCK, "vendor": block} for block in machine.blocks)
+        blocks = Blocks(first=first, second=second, file=machine.shows)
+    return attrs.evolve(subject, cut=cut, blocks=blocks)
 
 
 class Driver(Protocol):

@@ -1,10 +1,14 @@
 """What plugins and users said, in words that can be shown. Not here: who is told."""
 
+import traceback
+
 from accelkit.core.errors import AccelkitError, PluginError
 from accelkit.core.values import is_dns_label
 
 TEXT_LIMIT = 2000
 """Characters of a text that are kept."""
+FRAMES = 3
+"""Calls that are told of an error."""
 
 
 def printable(text: str) -> str:
@@ -29,6 +33,19 @@ def text_of(error: BaseException) -> str:
 def in_words(error: BaseException) -> str:
     """What *error* is, and what it says."""
     return f"{type(error).__name__}: {text_of(error)}"
+
+
+def with_way(error: BaseException) -> str:
+    """What *error* is, in words, and the last few calls on the way to it."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith("<frozen ")  # how Python imports is nobody's fault
+    ]
+    way = ", ".join(
+        f"{f.filename.rpartition('/')[2]}:{f.lineno} {f.name}" for f in frames[-FRAMES:]
+    )
+    return in_words(error) + (f" (at {way})" if way else "")
 
 
 def code_of(error: BaseException) -> str:

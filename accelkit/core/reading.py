@@ -3,7 +3,6 @@
 Not here: deadlines and threads, which are the lane's, and what several vendors say together.
 """
 
-import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -30,7 +29,7 @@ from accelkit.core.errors import (
     SourceError,
 )
 from accelkit.core.evidence import of_device
-from accelkit.core.foreign import code_of, in_words, remedy_of, text_of
+from accelkit.core.foreign import code_of, remedy_of, text_of, with_way
 from accelkit.core.host import Host
 from accelkit.core.model import (
     Condition,
@@ -68,7 +67,6 @@ SOFTWARE = "software"
 UNMONITORED = "unmonitored"
 """INFO condition: the vendor cannot tell how the device is."""
 
-_FRAMES = 3
 _KIND_WORDS = {"c": "character", "b": "block"}
 
 T = TypeVar("T")
@@ -248,7 +246,7 @@ def contract(vendor: Vendor, call: str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         raise PluginError(
-            f"{call} of {vendor.name}: {_short(error)}",
+            f"{call} of {vendor.name}: {with_way(error)}",
             plugin=vendor.name,
             remedy=_bug(vendor.name),
         ) from error
@@ -320,20 +318,13 @@ def _problem(vendor: str, subject: str | None, error: BaseException) -> Problem:
         vendor=vendor,
         subject=subject,
         code=PluginError.code,
-        reason=_short(error),
+        reason=with_way(error),
         remedy=_bug(vendor),
     )
 
 
 def _bug(vendor: str) -> str:
     return f"report it to the author of the plugin for {vendor}"
-
-
-def _short(error: BaseException) -> str:
-    """*error* in one line: what it is, and the last few calls on the way to it."""
-    frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
-    way = ", ".join(f"{f.filename.rpartition('/')[2]}:{f.lineno} {f.name}" for f in frames)
-    return in_words(error) + (f" (at {way})" if way else "")
 
 
 def _facts(problems: list[Problem], answer: T | Problem, nothing: T) -> T:

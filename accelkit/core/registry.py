@@ -16,7 +16,7 @@ from accelkit.core.backend import BackendFactory
 from accelkit.core.breadcrumbs import breadcrumb, forget, left_behind
 from accelkit.core.contract import check_factory, check_vendor
 from accelkit.core.errors import PluginContractError, PluginError, PluginLoadError
-from accelkit.core.foreign import code_of, in_words, remedy_of, text_of
+from accelkit.core.foreign import code_of, remedy_of, text_of, with_way
 from accelkit.core.host import Host
 from accelkit.core.pci import pci_functions
 from accelkit.core.values import FrozenMap, freeze
@@ -214,7 +214,7 @@ class _Loading:
             LoadFailure(
                 plugin=plugin,
                 code=code_of(error) if known else PluginLoadError.code,
-                reason=text_of(error) if known else in_words(error),
+                reason=text_of(error) if known else with_way(error),
                 remedy=remedy_of(error) if known else "",
                 traceback="" if known else "".join(traceback.format_exception(error)),
             )

@@ -137,6 +137,15 @@ class Machine(ABC):
     drivers: ClassVar[tuple[str, ...]] = ()
     """Drivers of other makers that publish its devices in ResourceSlices."""
 
+    parted: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """Verbs that give a fresh machine partitions, for checks that begin with some:
+    ``(("cut", "npu-0", "1"),)``."""
+    blocks: ClassVar[tuple[Json, Json] | None] = None
+    """Two blocks that a claim may have for this vendor, which set one thing to two values; needed
+    by the checks of a vendor that sets hardware up for claims."""
+    shows: ClassVar[str] = ""
+    """The file of a unit that shows what *blocks* have set."""
+
     def __init__(self, part: Part) -> None:
         self.part = part
 

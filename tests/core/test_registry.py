@@ -122,7 +122,8 @@ def test_vendor_that_is_lacking_is_explained_by_its_plugin(plugins: Plugins) -> 
 
     registry = load_plugins(points=plugins.points)
 
-    assert registry.lack("acme") == "is not used: ValueError: no"
+    assert registry.lack("acme").startswith("is not used: ValueError: no (at ")
+    assert registry.lack("acme").endswith(".py:1 <module>)")
     assert registry.lack("other") == "is not installed"
 
 
@@ -232,7 +233,8 @@ def test_class_whose_fields_raise_is_its_own_problem(plugins: Plugins) -> None:
 
     ((plugin, _, reason),) = failures(plugins)
 
-    assert (plugin, reason) == ("acme", "ZeroDivisionError: division by zero")
+    assert plugin == "acme"
+    assert reason.startswith("ZeroDivisionError: division by zero (at ")
 
 
 def test_first_plugin_by_name_has_a_vendors_name(plugins: Plugins) -> None:
