@@ -66,12 +66,11 @@ async def test_verb_of_a_machine_is_heard_from_its_kernel_and_becomes_a_verdict(
     knowledge = knowing(directory, told.vendor)
     (source,) = knowledge.sources.values()
     await knowledge.learn(source)
-    set_state(directory, told.verb.split())
 
-    await hear(directory, knowledge)
+    await hear(directory, knowledge, told.verb)
     await knowledge.examine(source)
 
-    assert told.event in {evidence.code for evidence in knowledge.evidence}
+    assert told.event in {evidence.code for evidence in knowledge.heard.evidence}
     whole = min(knowledge.store.view.snapshot.devices, key=lambda device: len(device.id.name))
     assert told.condition in {condition.code for condition in whole.conditions}
     assert knowledge.store.view.verdicts[whole.id].health is told.health
@@ -85,13 +84,11 @@ async def test_driver_that_takes_a_gpu_over_again_ends_what_its_kernel_told(tmp_
     (source,) = knowledge.sources.values()
     await knowledge.learn(source)
 
-    for words in ("wedge gpu-0 rebind", "restore gpu-0"):
-        set_state(directory, words.split())
-    await hear(directory, knowledge)
+    await hear(directory, knowledge, "wedge gpu-0 rebind", "restore gpu-0")
     await knowledge.examine(source)
 
     (device,) = knowledge.store.view.snapshot.devices
-    assert {"wedged", "driver-bound"} <= {evidence.code for evidence in knowledge.evidence}
+    assert {"wedged", "driver-bound"} <= {evidence.code for evidence in knowledge.heard.evidence}
     assert device.conditions == ()
     source.close()
 
@@ -105,9 +102,8 @@ def knowing(directory: str, vendor: str) -> Knowledge:
     return Knowledge("n1", "boot", Policy(), [source], Pending(CLOCK), CLOCK, holders)
 
 
-async def hear(directory: str, knowledge: Knowledge) -> None:
-    """Take all that the machine's kernel has said."""
-    set_state(directory, ["uevent", "change", LAST, "SUBSYSTEM=none"])
+async def hear(directory: str, knowledge: Knowledge, *verbs: str) -> None:
+    """Take all that the machine's kernel says while *verbs* happen to it."""
     heard = asyncio.Event()
     interpreting = Interpreting(knowledge)
 
@@ -117,6 +113,9 @@ async def hear(directory: str, knowledge: Knowledge) -> None:
             heard.set()
 
     listening = asyncio.create_task(FileEar(MachineHost(directory), CLOCK).listen(take))
+    await asyncio.sleep(0)  # uevents of before it listens are nobody's
+    for verb in (*verbs, f"uevent change {LAST} SUBSYSTEM=none"):
+        set_state(directory, verb.split())
     async with asyncio.timeout(PATIENCE_S):
         await heard.wait()
     listening.cancel()
