@@ -121,7 +121,8 @@ def pci_functions(host: Host, match: Iterable[PciMatch]) -> tuple[PciFunction, .
 
 
 def _id(text: str) -> int | None:
-    return int(text, 16) if _ID.fullmatch(text.strip()) else None
+    found = _ID.fullmatch(text.strip())
+    return int(found[0], 16) if found else None
 
 
 def _matches(function: PciFunction, wanted: tuple[PciMatch, ...]) -> bool:

@@ -347,7 +347,7 @@ def test_numa_facts_that_may_not_be_read_are_as_if_they_were_not_told(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "text", ["", "nonsense", "0x", "0X2330", "2330", "0x" + "9" * 70, "0x٢", "-0x1"]
+    "text", ["", "nonsense", "0x", "0X2330", "2330", "0x" + "9" * 70, "0x٢", "-0x1", "0x1\x1f2"]
 )
 def test_what_is_no_id_is_told(tmp_path: Path, host: RealHost, text: str) -> None:
     put_function(tmp_path, "0000:41:00.0", device=text)
@@ -358,3 +358,9 @@ def test_what_is_no_id_is_told(tmp_path: Path, host: RealHost, text: str) -> Non
 
     assert function.id("vendor") == 0x10DE
     assert pci_functions(host, [NVIDIA]) == ()
+
+
+def test_white_space_around_an_id_is_none_of_it(tmp_path: Path, host: RealHost) -> None:
+    put_function(tmp_path, "0000:41:00.0", device=" 0x2330\x1f")
+
+    assert PciFunction(address="0000:41:00.0", host=host).id("device") == 0x2330
