@@ -121,10 +121,14 @@ class Memory:
         assignments = FrozenMap((one.device, one.assignment) for one in given)
         return View(snapshot=snapshot, assignments=assignments), inventory.edits
 
+    def course(self) -> Course | None:
+        """What was heard, and how devices were judged last; None: it cannot be read."""
+        return self._read(Course, COURSE)
+
     def recall_course(self) -> Course:
-        """What was heard, and how devices were judged last; a damaged file is set aside."""
+        """What *course* says; a damaged file is set aside."""
         path = self._directory / COURSE
-        course = self._read(Course, COURSE)
+        course = self.course()
         if course is None and path.exists():
             with contextlib.suppress(OSError):
                 path.replace(self._directory / DAMAGED)
@@ -141,7 +145,7 @@ class Memory:
         if seen == self._seen:
             return None
         self._seen = seen
-        course = self._read(Course, COURSE)
+        course = self.course()
         return None if course is None else course.told
 
     def keep_course(self, told: Told, verdicts: Mapping[DeviceId, Verdict]) -> None:

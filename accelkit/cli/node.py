@@ -161,6 +161,7 @@ async def open_node(
     knowledge = Knowledge(node, boot, policy, sources, Pending(clock), clock, holders=holders)
     past = remembered(policy.paths.run, boot, node, clock, problems)
     knowledge.claimed = lambda: past.claimed
+    knowledge.heard.recall(past.told)
     if past.view.devices:
         knowledge.recall(past.view, past.edits)
     await asyncio.gather(*(_learn(knowledge, source) for source in sources))

@@ -7,6 +7,8 @@ import attrs
 
 from accelkit.agent.cutting_steps import made_before
 from accelkit.agent.disk import HostDisk
+from accelkit.agent.heard import Told
+from accelkit.agent.judged import Course, verdicts
 from accelkit.agent.keeper_holdings import holdings_of, made_by, stuck_in
 from accelkit.agent.knowledge import Claimed
 from accelkit.agent.ledger import Ledger
@@ -32,8 +34,10 @@ class Remembered:
     made: frozenset[DeviceId] = frozenset()
     """Partitions that were made for the policy."""
     view: View = View()
-    """Devices and assignments as they were believed last."""
+    """Devices, verdicts and assignments as they were believed last."""
     edits: tuple[MadeFor, ...] = ()
+    told: Told = Told()
+    """What was heard."""
 
 
 class _Looking(HostDisk):
@@ -57,13 +61,16 @@ def remembered(run: str, boot: str, node: str, clock: Clock, problems: Problems)
         return Remembered()
     for one in ledger.unread:
         problems.note(AGENT, one.error.code, one.uid, str(one.error), one.error.remedy)
-    view, edits = Memory(directory, "", problems).recall(node)
+    memory = Memory(directory, "", problems)
+    view, edits = memory.recall(node)
+    course = memory.course() or Course()
     return Remembered(
         claimed=Claimed(holdings=holdings_of(ledger), made=made_by(ledger), stuck=stuck_in(ledger)),
         entries=_sorted(ledger.entries),
         made=made_before(directory),
-        view=view,
+        view=attrs.evolve(view, verdicts=verdicts(course, clock.monotonic())),
         edits=edits,
+        told=course.told,
     )
 
 
