@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 import attrs
 
@@ -12,6 +11,7 @@ from accelkit.core.damping import FLAPPING
 from accelkit.core.errors import UnknownDevice
 from accelkit.core.evidence import names_of
 from accelkit.core.model import Device, DeviceId, Evidence
+from accelkit.core.serde.keys import did_you_mean
 from accelkit.core.values import freeze
 
 log = logging.getLogger(__name__)
@@ -99,7 +99,5 @@ def _held(knowledge: Knowledge, devices: frozenset[DeviceId]) -> Iterator[str]:
 
 def _unknown(knowledge: Knowledge, subject: str) -> UnknownDevice:
     devices = knowledge.store.view.snapshot.devices
-    known = sorted({word for device in devices for word in _words(device)})
-    close = get_close_matches(subject, known, n=1)
-    hint = f", did you mean {close[0]}?" if close else ""
+    hint = did_you_mean(subject, {word for device in devices for word in _words(device)})
     return UnknownDevice(f"nothing is called {subject} here{hint}", remedy="see: accelkit health")

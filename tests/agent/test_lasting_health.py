@@ -233,7 +233,7 @@ async def test_what_no_device_is_called_any_more_can_be_cleared(tmp_path: Path) 
 @pytest.mark.parametrize(
     "subject,code,text",
     [
-        ("listening/aa", None, "nothing is called listening/aa here, did you mean listening/a?"),
+        ("listening/aa", None, "nothing is called listening/aa here, did you mean 'listening/a'?"),
         ("x" * 9, None, "nothing is called xxxxxxxxx here"),
         ("a", "xid-1", "nothing of a has the code xid-1: there is xid-79"),
         ("b", "xid-79", "nothing of b has the code xid-79: there is nothing to clear"),

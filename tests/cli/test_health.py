@@ -134,7 +134,7 @@ async def test_what_is_not_known_is_told_with_what_is(run: Run, tmp_path: Path, 
 
     assert (device.code, code.code) == (1, 1)
     assert device.err == (
-        "error: nothing is called listening/aa here, did you mean listening/a?\n"
+        "error: nothing is called listening/aa here, did you mean 'listening/a'?\n"
         "remedy: see: accelkit health\n"
     )
     assert "nothing of a has the code xid-7: there is xid-79" in code.err
