@@ -72,7 +72,7 @@ class FileEar:
 
     async def listen(self, take: Callable[[Signal], Awaitable[None]]) -> None:
         """Let every signal be taken, as long as the task lives."""
-        taken: dict[str, list[bytes]] = {KMSG: [], UEVENTS: self._records(UEVENTS)}
+        taken: dict[str, list[bytes]] = {KMSG: [], UEVENTS: []}
         while True:
             for path, meaning in ((KMSG, log_line), (UEVENTS, uevent)):
                 before, records = taken[path], self._records(path)
