@@ -34,11 +34,12 @@ def vendor_class(name: str) -> type[Vendor]:
     Raises:
         ConfigError: There is none that can be used.
     """
-    # The plugin of that name first, so that others need not be imported.
+    # The plugin of that name first, then our own, so that others need not be imported.
     points = entry_points(group=GROUP)
-    near = load_plugins(points=[p for p in points if p.name == name]).vendors
-    if name in near:
-        return near[name]
+    own = [point for point in points if point.value.startswith(f"{__package__.split('.')[0]}.")]
+    for near in ([point for point in points if point.name == name], own):
+        if (found := load_plugins(points=near).vendors.get(name)) is not None:
+            return found
     registry = load_plugins(points=points)
     if name in registry.vendors:
         return registry.vendors[name]

@@ -92,6 +92,18 @@ class Tidying(Noting):
         return super().discover(host)
 
 
+class Barred(Sim):
+    """Marks that it is at work, and does not come between others who are."""
+
+    def discover(self, host: Host) -> Found:
+        mark = Path(host.outside("/run/acme-busy"))
+        if not mark.exists():
+            mark.parent.mkdir(exist_ok=True)
+            mark.touch()
+            yield from super().discover(host)
+            mark.unlink()
+
+
 def _note(host: Host) -> Path:
     return Path(host.outside(NOTE))
 

@@ -32,6 +32,7 @@ BAD: Mapping[str, type[Sim]] = {
     "C04": bad_health.Locked,
     "C05": bad_health.Locked,
     "C06": bad_preparation.Background,
+    "C07": bad_endings.Barred,
     "CR01": bad_endings.Marking,
     "CR02": bad_endings.Once,
     "CR07": bad_endings.Trusting,

@@ -181,12 +181,20 @@ def test_a_crash_ends_the_process_that_calls(host: MachineHost, here: str) -> No
     program = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from accelkit.testing.machine_host import MachineHost\n"
-        "MachineHost(sys.argv[2]).library('libtoy.so.1').toyCount()\n"
+        "def call():\n"
+        "    MachineHost(sys.argv[2]).library('libtoy.so.1').toyCount()\n"
+        "    print('returned', flush=True)\n"
+        "import faulthandler, threading\n"
+        "faulthandler.enable()\n"
+        "thread = threading.Thread(target=call)\n"
+        "thread.start()\n"
+        "thread.join()\n"
     )
+    words = [sys.executable, "-c", program, str(PLUGINS), here]
 
-    ended = subprocess.run([sys.executable, "-c", program, str(PLUGINS), here], check=False)
+    ended = subprocess.run(words, capture_output=True, check=False)
 
-    assert ended.returncode == -signal.SIGSEGV
+    assert (ended.returncode, ended.stdout) == (-signal.SIGSEGV, b"")
     assert host.names("/sys/toys") == ("toy-0", "toy-1", "toy-2")
 
 
