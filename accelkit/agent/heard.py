@@ -1,18 +1,26 @@
 """What vendors were told in this boot, as all instances of it know. Not here: what it means."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
 import attrs
 
 from accelkit.core.evidence import merge, record
 from accelkit.core.model import Event, Evidence
-from accelkit.core.values import freeze
+from accelkit.core.values import FrozenMap, freeze
 
 MOST_CLEARED = 256
 """So many are known to other instances; earlier ones they have seen long since."""
 NEVER = -1
-"""Number of the record of the kernel's log before the first."""
+"""Before the first number of a source."""
+
+
+@attrs.frozen
+class Numbered:
+    """Which of a source's signals it was; it counts them through a boot."""
+
+    source: str
+    number: int
 
 
 @attrs.frozen(kw_only=True, field_transformer=freeze)
@@ -29,8 +37,8 @@ class Told:
     """All that lasts of it."""
 
     evidence: tuple[Evidence, ...] = ()
-    record: int = NEVER
-    """Of the kernel's log: the last one that became evidence."""
+    numbers: FrozenMap[str, int] = FrozenMap()
+    """Of each source that numbers what it says in a boot: the last that became evidence."""
     cleared: tuple[Cleared, ...] = ()
     """The latest, in order."""
     clears: int = 0
@@ -42,7 +50,8 @@ class Heard:
 
     def __init__(self) -> None:
         self.told = Told()
-        self._again = self._last = NEVER
+        self._again: dict[str, int] = {}
+        self._last: dict[str, int] = {}
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
@@ -51,7 +60,7 @@ class Heard:
     def recall(self, told: Told) -> None:
         """Begin with what an earlier instance wrote down."""
         self.told = told
-        self._again = told.record
+        self._again = dict(told.numbers)
 
     def join(self, told: Told) -> bool:
         """Take over what the instance that leads wrote down; whether that is any news.
@@ -64,7 +73,7 @@ class Heard:
         self.told = attrs.evolve(
             told if cleared > 0 else ours,
             evidence=merge(told.evidence, left),
-            record=max(ours.record, told.record),
+            numbers=_latest(ours.numbers, told.numbers),
         )
         return self.told.evidence != ours.evidence
 
@@ -75,7 +84,7 @@ class Heard:
         now: datetime,
         *,
         serious: Collection[str] = (),
-        at: int | None = None,
+        at: Numbered | None = None,
     ) -> None:
         """Write *events* of *vendor* down.
 
@@ -84,16 +93,18 @@ class Heard:
             events: In the order in which they came.
             now: When that was.
             serious: Codes of entries that are the last to be dropped where there are too many.
-            at: Number of the record of the kernel's log that they were made of.
+            at: Which signal they were made of, if it may be heard again.
         """
         several = tuple(events)
         if at is not None:
-            if at < self._last:
-                self._again = NEVER  # the log begins anew: a simulated machine was booted
-            self._last = at
-            if at <= self._again:
+            if at.number < self._last.get(at.source, NEVER):
+                self._again.pop(at.source, None)  # it counts anew: a simulated machine was booted
+            self._last[at.source] = at.number
+            before = self._again.get(at.source, NEVER)
+            if at.number <= before:
                 several = tuple(e for e in several if not self._known(vendor, e))
-            self.told = attrs.evolve(self.told, record=max(at, self._again))
+            latest = FrozenMap({**self.told.numbers, at.source: max(at.number, before)})
+            self.told = attrs.evolve(self.told, numbers=latest)
         evidence = record(self.told.evidence, vendor, several, now, serious)
         self.told = attrs.evolve(self.told, evidence=evidence)
 
@@ -119,3 +130,9 @@ class Heard:
 
 def _key(one: Evidence | Cleared) -> tuple[str, str, str]:
     return one.vendor, one.subject, one.code
+
+
+def _latest(one: Mapping[str, int], other: Mapping[str, int]) -> FrozenMap[str, int]:
+    return FrozenMap(
+        (source, max(one.get(source, NEVER), other.get(source, NEVER))) for source in {*one, *other}
+    )

@@ -4,12 +4,16 @@ import logging
 import re
 from collections.abc import Iterable
 
-from accelkit.agent.kernel import LOG, NUMBER, UEVENT
+from accelkit.agent.heard import Numbered
+from accelkit.agent.kernel import NUMBER, UEVENT
 from accelkit.agent.knowledge import Knowledge
 from accelkit.agent.sources import Source
 from accelkit.core.vendor import Signal, Signals, SupportsSignals
 
 log = logging.getLogger(__name__)
+
+SEQNUM = "SEQNUM"
+"""Linux, lib/kobject_uevent.c."""
 
 
 class Interpreting:
@@ -32,9 +36,7 @@ class Interpreting:
             if issubclass(source.kind, SupportsSignals):
                 events = await source.interpret(signal)
                 if events:
-                    number = signal.fields.get(NUMBER) if signal.source == LOG else None
-                    at = None if number is None else int(number)
-                    self._knowledge.hear(source.name, events, at)
+                    self._knowledge.hear(source.name, events, _numbered(signal))
                     source.health.ring()
 
     async def _wants(self, source: Source, signal: Signal) -> bool:
@@ -47,6 +49,13 @@ class Interpreting:
         if signal.source == UEVENT:
             return signal.fields.get("SUBSYSTEM", "") in wanted.uevents
         return _matches(wanted.kernel_log, signal.text)
+
+
+def _numbered(signal: Signal) -> Numbered | None:
+    """Which one it was, as the kernel counts log records and uevents."""
+    number = signal.fields.get(SEQNUM if signal.source == UEVENT else NUMBER, "")
+    known = number.isascii() and number.isdecimal()
+    return Numbered(signal.source, int(number)) if known else None
 
 
 def _matches(patterns: Iterable[str], text: str) -> bool:

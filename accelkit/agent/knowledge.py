@@ -10,7 +10,7 @@ import attrs
 
 from accelkit.agent.admission import Pending
 from accelkit.agent.given_back import GivenBack
-from accelkit.agent.heard import Heard, Told
+from accelkit.agent.heard import Heard, Numbered, Told
 from accelkit.agent.holders import Holders, joined
 from accelkit.agent.made import Offered
 from accelkit.agent.memory import MadeFor
@@ -316,13 +316,13 @@ class Knowledge:
         await self._holders.ask(self.store.view)
         self.commit()
 
-    def hear(self, vendor: str, events: Iterable[Event], at: int | None = None) -> None:
+    def hear(self, vendor: str, events: Iterable[Event], at: Numbered | None = None) -> None:
         """Write down *events*; the next look at health takes them into account.
 
         Args:
             vendor: Who told.
             events: In the order in which they came.
-            at: Number of the record of the kernel's log that they were made of.
+            at: Which signal they were made of, if it may be heard again.
         """
         serious = {
             c.code

@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from accelkit.agent.heard import MOST_CLEARED, Cleared, Heard, Told
+from accelkit.agent.heard import MOST_CLEARED, Cleared, Heard, Numbered, Told
 from accelkit.core.model import Event, Evidence
+from accelkit.core.values import FrozenMap
 from tests.core.things import LATER, START
 
 
@@ -31,7 +32,7 @@ def counts(heard: Heard) -> dict[str, int]:
 
 def taking(heard: Heard, *numbered: tuple[int, str]) -> Heard:
     for number, code in numbered:
-        heard.take("toy", [event(code)], START, at=number)
+        heard.take("toy", [event(code)], START, at=Numbered("kernel", number))
     return heard
 
 
@@ -93,11 +94,13 @@ def test_what_libraries_tell_always_counts() -> None:
 def test_who_follows_takes_over_what_the_leader_heard_and_keeps_its_own() -> None:
     heard = taking(Heard(), (3, "own"))
 
-    news = heard.join(Told(evidence=(entry("theirs", 4),), record=2))
+    news = heard.join(
+        Told(evidence=(entry("theirs", 4),), numbers=FrozenMap({"kernel": 2, "uevent": 1}))
+    )
 
     assert news
     assert counts(heard) == {"own": 1, "theirs": 4}
-    assert heard.told.record == 3
+    assert heard.told.numbers == {"kernel": 3, "uevent": 1}
 
 
 def test_what_both_heard_counts_once() -> None:
@@ -112,7 +115,7 @@ def test_what_both_heard_counts_once() -> None:
         last=LATER,
     )
 
-    heard.join(Told(evidence=(late,), record=4))
+    heard.join(Told(evidence=(late,)))
 
     [found] = heard.evidence
     assert (found.count, found.first, found.last, found.source) == (2, late.first, LATER, "nvml")
@@ -159,3 +162,14 @@ def test_events_of_the_vendor_as_a_whole_are_cleared_too(subject: str | None, ke
     heard.clear([found])
 
     assert (found.subject, heard.evidence) == (kept, ())
+
+
+def test_each_source_counts_for_itself() -> None:
+    first = taking(Heard(), (8, "xid-79"))
+    second = next_instance(first)
+
+    second.take("toy", [event("wedged")], START, at=Numbered("uevent", 3))
+    second.take("toy", [event("wedged")], START, at=Numbered("uevent", 4))
+
+    assert counts(second) == {"xid-79": 1, "wedged": 2}
+    assert second.told.numbers == {"kernel": 8, "uevent": 4}

@@ -66,7 +66,7 @@ HEARD = Evidence(
 )
 TOLD = Told(
     evidence=(HEARD,),
-    record=17,
+    numbers=FrozenMap({"kernel": 17}),
     cleared=(Cleared(vendor="toy", subject="b", code="xid-63"),),
     clears=4,
 )
