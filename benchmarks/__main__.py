@@ -20,6 +20,8 @@ NAMES = (
     "prepare",
     "change",
     "many",
+    "discovery",
+    "scrape",
     "claims",
     "drivers",
     "cycles",
@@ -27,6 +29,7 @@ NAMES = (
     "kube",
     "idle",
     "worker",
+    "mixed",
 )
 
 

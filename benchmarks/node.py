@@ -21,8 +21,8 @@ from accelkit.conformance.sims.timing import Timing
 from accelkit.testing.simulate import simulate
 
 SIM = "sim.accelkit.dev/accel"
-NVIDIA = "nvidia.com/gpu"
-PATIENCE_S = 15.0
+NVIDIA, AMD, TPU = "nvidia.com/gpu", "amd.com/gpu", "google.com/tpu"
+PATIENCE_S = 60.0
 LOOK_S = 0.001
 TIMING = Timing(tick_s=0.05, down_s=0.05, stop_s=0.01, watch_s=0.005, admission_s=0.1)
 """Of a kubelet that finds a socket at once, as the real one's file notices let it."""
@@ -67,9 +67,10 @@ class Place:
 
 
 @contextmanager
-def place(rest: str = "", **units: int) -> Iterator[Place]:
+def place(rest: str = "", *, nodes: bool = False, **units: int) -> Iterator[Place]:
     """Make a machine with so many *units* of each vendor, and a policy that ends with *rest*.
 
+    With *nodes* it has real device nodes, which needs root.
     It is in memory where that can be, as ``/run`` of a node is.
     """
     memory = Path("/dev/shm")
@@ -77,13 +78,13 @@ def place(rest: str = "", **units: int) -> Iterator[Place]:
     with tempfile.TemporaryDirectory(prefix="ak-", dir=folder) as name:
         root = Path(name)
         for vendor, count in units.items():
-            simulate(vendor, None, count, str(root / "machine"))
+            simulate(vendor, None, count, str(root / "machine"), device_nodes=nodes)
         port = _free_port()
         (root / "policy.yaml").write_text(
             f"paths: {{run: {root}/run, kubelet: {root}/kubelet, cdi: {root}/cdi}}\n"
             f'http: {{listen: "127.0.0.1:{port}"}}\n{rest}\n'
         )
-        names = {"sim": SIM, "nvidia": NVIDIA}
+        names = {"sim": SIM, "nvidia": NVIDIA, "amd": AMD, "tpu": TPU}
         resources = {names[vendor]: count for vendor, count in units.items()}
         yield Place(root=root, port=port, resources=resources)
 
