@@ -9,6 +9,7 @@ from accelkit.testing.sysfs import pci_function
 from accelkit.vendors.amd import facts, pasted, simulated, states
 from accelkit.vendors.amd.board import Board, number
 from accelkit.vendors.amd.products import PRODUCTS
+from accelkit.vendors.amd.told import told
 
 DRIVER_VERSION = "6.14.14"
 
@@ -110,7 +111,7 @@ class AmdMachine(Machine):
         return states.VERBS[verb][1](self, state, args)
 
     def says(self, state: State, verb: str, args: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-        return states.told(self, state, verb, args)
+        return told(self, state, verb, args)
 
     def booted(self, state: State) -> State:
         """Memory modes stay, compute modes do not; the driver finds the GPUs in another order."""

@@ -136,8 +136,13 @@ def _common(verb: str) -> Happen:
     def happen(machine: "AmdMachine", state: State, args: Rest) -> State:
         common = state.setdefault(machine.vendor, {})
         match verb, args:
-            case (("unload" | "load"), ()):
-                common["unloaded"] = verb == "unload"
+            case "unload", ():
+                _idle(machine, state, verb)
+                common["unloaded"] = True
+            case "load", () if common.pop("unloaded", False):
+                _started(machine, state)
+            case "load", ():
+                pass
             case (("no-kfd" | "kfd"), ()):
                 common["nokfd"] = verb == "no-kfd"
             case "minors", (count,) if count.isdecimal():
@@ -153,12 +158,35 @@ def _common(verb: str) -> Happen:
     return happen
 
 
+def _idle(machine: "AmdMachine", state: State, verb: str) -> None:
+    """Check that nobody uses a GPU.
+
+    Raises:
+        ConfigError: Somebody does: the driver is not taken out then, and refuses other modes.
+    """
+    pids = sorted({pid for _, _, pid in holders(machine, state)})
+    if pids:
+        raise machine.misused(verb, f"amdgpu is in use by process {', '.join(map(str, pids))}")
+
+
+def _started(machine: "AmdMachine", state: State) -> None:
+    """A driver that is loaded brings the memory mode that was asked for, and counts anew."""
+    common = state.setdefault(machine.vendor, {})
+    if (wanted := common.pop("wanted", None)) is not None:
+        common["nps"] = wanted
+    for unit in machine.units():
+        for field in ("compute", "ras"):
+            state.get(unit, {}).pop(field, None)
+    _renewed(machine, state)
+
+
 def _mode(machine: "AmdMachine", state: State, args: Rest) -> State:
     """Of one GPU, or of all where none is named."""
     units = machine.units() if len(args) == 1 else (machine.unit("mode", args),)
     known = machine.board.compute_modes(_memory(machine.board, state))
     if not args or len(args) > 2 or args[-1] not in known:
         raise machine.misused("mode", f"its modes are {', '.join(known) or 'none'}")
+    _idle(machine, state, "mode")
     for unit in units:
         state.setdefault(unit, {})["compute"] = args[-1]
     return _renewed(machine, state)
@@ -208,24 +236,6 @@ def holding(machine: "AmdMachine", state: State) -> Iterator[Entry]:
         yield File(path=f"{kfd}/pasid", content=f"{0x8000 + pid % 4096}\n")
         vram = f"{kfd}/vram_{board.kfd_id(index, partition)}"
         yield File(path=vram, content=f"{1 << 30}\n")
-
-
-def told(
-    machine: "AmdMachine", state: State, verb: str, args: tuple[str, ...]
-) -> Iterator[tuple[str, ...]]:
-    """What the driver writes to the kernel's log of errors that the hardware counts.
-
-    Source:
-        Linux, drivers/gpu/drm/amd/amdgpu/amdgpu_ras.c, amdgpu_ras_error_print_error_data.
-    """
-    if verb != "ras" or state.get(machine.vendor, {}).get("unloaded"):
-        return
-    unit, block, *counts = args
-    where = machine.board.place(machine.units().index(unit)).address
-    for count, kind in zip(counts, ("uncorrectable", "correctable"), strict=False):
-        if int(count):
-            text = f"{int(count)} {kind} hardware errors detected in {block} block"
-            yield ("kernel", f"amdgpu {where}: amdgpu: {text}")
 
 
 def written(machine: "AmdMachine", state: State, path: str, text: str) -> State | None:
