@@ -10,8 +10,9 @@ _MODULES = {
     "hosts": "open_host",
     "machine_host": "MachineHost",
     "machines": "Entry File Line Link Live Machine Node Part State pointee",
+    "pasted": "Cut Likeness Looks Output Told Unit nearest",
     "simulate": "play set_faults set_state",
-    "sysfs": "PciPlace pci_function pci_place",
+    "sysfs": "PciPlace part_place pci_function pci_place",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 

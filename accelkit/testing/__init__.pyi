@@ -13,9 +13,19 @@ from accelkit.testing.machines import (
     State as State,
     pointee as pointee,
 )
+from accelkit.testing.pasted import (
+    Cut as Cut,
+    Likeness as Likeness,
+    Looks as Looks,
+    Output as Output,
+    Told as Told,
+    Unit as Unit,
+    nearest as nearest,
+)
 from accelkit.testing.simulate import play as play, set_faults as set_faults, set_state as set_state
 from accelkit.testing.sysfs import (
     PciPlace as PciPlace,
+    part_place as part_place,
     pci_function as pci_function,
     pci_place as pci_place,
 )

@@ -1,5 +1,7 @@
-from accelkit.testing.machines import File, Link
-from accelkit.testing.sysfs import KERNEL, common_tree, pci_function, pci_place
+from accelkit.core.values import FrozenMap
+from accelkit.testing.machines import File, Link, Part
+from accelkit.testing.pasted import LIKE, Told, Unit
+from accelkit.testing.sysfs import KERNEL, common_tree, part_place, pci_function, pci_place
 from accelkit.testing.trees import gather
 
 
@@ -40,3 +42,20 @@ def test_every_machine_has_a_kernel() -> None:
     path = "/proc/sys/kernel/osrelease"
 
     assert gather(common_tree())[path] == File(path=path, content=f"{KERNEL}\n", mode=0o444)
+
+
+def test_what_is_told_of_a_place_goes_before_what_is_made_up() -> None:
+    units = (
+        Unit(address="0001:5e:00.0", numa=3),
+        Unit(address="0001:5f:00.0", root="pci0001:40"),
+        Unit(),
+    )
+    options = FrozenMap({LIKE: Told(units=units).dump()})
+    part = Part(vendor="sim", product="basic", count=3, options=options)
+
+    places = [part_place(part, index) for index in range(3)]
+
+    assert [p.address for p in places] == ["0001:5e:00.0", "0001:5f:00.0", "0000:13:00.0"]
+    assert [p.root for p in places] == ["pci0001:00", "pci0001:40", "pci0000:10"]
+    assert [p.numa for p in places] == [3, 0, 1]
+    assert places[1].above == ()
