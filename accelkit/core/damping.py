@@ -42,6 +42,9 @@ def continued(
     before = previous.past if previous is not None else None
     if before is None:
         return Past(ill=bool(faults), turned_s=now_s, faults=lasting)
+    busy = faults or before.ill or before.faults or before.changes
+    if not busy and before.flapping_s is None:
+        return before  # nearly always; a copy costs much more
     past = _with_changes(before, turned=bool(faults) != before.ill, now_s=now_s, policy=policy)
     if faults:
         return attrs.evolve(past, faults=lasting or past.faults)
@@ -104,7 +107,8 @@ def without(past: Past, codes: Collection[str]) -> Past:
 
 def dated(past: Past, health: Health, since_s: float, since: datetime | None) -> Past:
     """*past* with the last health that was known, and since when."""
-    if health is Health.UNKNOWN:
+    same = (past.health, past.since_s, past.since) == (health, since_s, since)
+    if same or health is Health.UNKNOWN:
         return past
     return attrs.evolve(past, health=health, since_s=since_s, since=since)
 
