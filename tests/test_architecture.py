@@ -1,22 +1,27 @@
 """The shape of the tree: sizes, reasons, and what a fresh interpreter loads."""
 
+import ast
 import json
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 import accelkit
+from accelkit import testing
 
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted(
     p for folder in ("accelkit", "tests", "benchmarks") for p in (ROOT / folder).rglob("*.py")
 )
 LIMIT = 600
+PASTED = {"accelkit.testing.pasted", "accelkit.testing.texts"}
+"""Open to all as they are: their names are too short to stand for themselves."""
 REASON = re.compile(r"(\s-\s|\s#\s|no cover: )\S")
 SILENCED = re.compile(r"#\s*(noqa|type: ignore|pragma: no cover)(?P<rest>.*)$")
 
@@ -64,6 +69,37 @@ def test_every_public_name_is_there_and_typed() -> None:
 
     assert named == set(dir(accelkit))
     assert [name for name in named if not hasattr(accelkit, name)] == []
+
+
+def test_vendors_use_nothing_that_a_stranger_could_not() -> None:
+    """Names of `accelkit` and `accelkit.testing`, of their own folder, and for pasted texts."""
+    vendors = ROOT / "accelkit" / "vendors"
+    found = [
+        f"{path.relative_to(ROOT)}: {module}.{name}"
+        for path in vendors.rglob("*.py")
+        for module, name in imported(path)
+        if not public(module, name, path.relative_to(vendors).parts[0])
+    ]
+
+    assert found == []
+
+
+def imported(path: Path) -> Iterator[tuple[str, str]]:
+    """What of accelkit a file imports: module and name."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("accelkit"):
+            yield from ((node.module or "", alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((a.name, "") for a in node.names if a.name.startswith("accelkit"))
+
+
+def public(module: str, name: str, vendor: str) -> bool:
+    own = f"accelkit.vendors.{vendor}"
+    if module == own or module.startswith(f"{own}.") or module in PASTED:
+        return True
+    if module == "accelkit":
+        return name in dir(accelkit)
+    return module.startswith("accelkit.testing") and name in dir(testing)
 
 
 def test_an_unknown_public_name_is_an_attribute_error() -> None:

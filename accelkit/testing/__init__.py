@@ -6,13 +6,14 @@ Names are loaded when they are asked for.
 from importlib import import_module
 
 _MODULES = {
-    "faults": "Fault read_faults",
+    "faults": "Fault duration read_faults",
     "hosts": "open_host",
     "machine_host": "MachineHost",
-    "machines": "Entry File Line Link Live Machine Node Part State pointee",
+    "machines": "Entry File Function Json Line Link Live Machine Node Part State pointee",
     "pasted": "Cut Likeness Looks Output Told Unit nearest",
+    "record": "MOST_UNITS",
     "simulate": "play set_faults set_state",
-    "sysfs": "PciPlace part_place pci_function pci_place",
+    "sysfs": "CPUS_PER_NODE NUMA_NODES PciPlace part_place pci_function pci_place",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 

@@ -15,8 +15,8 @@ from accelkit.testing import (
     Node,
     PciPlace,
     State,
+    part_place,
     pci_function,
-    pci_place,
 )
 
 Own = dict[str, Any]  # type: ignore[explicit-any]  # what differs from a new card
@@ -97,7 +97,7 @@ class AcmeMachine(Machine):
                 yield from self._nodes(index, own)
 
     def _place(self, index: int) -> PciPlace:
-        return pci_place(self.part.first + index, index, self.part.count)
+        return part_place(self.part, index)
 
     def _files(self, index: int, own: Own) -> dict[str, str]:
         product, position = PRODUCTS[self.part.product], self.part.first + index
