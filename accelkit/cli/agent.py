@@ -1,6 +1,7 @@
 """`accelkit agent`: composes an agent of what is installed, and runs it. Not here: the agent."""
 
 import argparse
+import contextlib
 import faulthandler
 import logging
 import os
@@ -26,7 +27,7 @@ from accelkit.core.clock import RealClock
 from accelkit.core.kube import KubePort
 from accelkit.core.model import Holding
 from accelkit.core.policy import Policy
-from accelkit.core.policy_check import policy_problems
+from accelkit.core.policy_check import LONGEST, policy_problems
 from accelkit.core.registry import load_plugins
 from accelkit.core.vendor import Vendor
 from accelkit.core.view import View
@@ -78,13 +79,20 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--grace",
-        type=float,
+        type=_seconds,
         default=GRACE_S,
         metavar="SECONDS",
         help="how long after SIGTERM it is killed: terminationGracePeriodSeconds of its pod"
         " (default: %(default)g)",
     )
     return parser
+
+
+def _seconds(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if 0 <= (seconds := float(text)) <= LONGEST:
+            return seconds
+    raise argparse.ArgumentTypeError(f"expected seconds, found {text!r}")
 
 
 def compose(file: Path | None, node: str, root: str | None) -> Parts:

@@ -27,6 +27,10 @@ MOST_LINES = 1000
 """Of the kernel's log, and uevents; older ones are forgotten."""
 
 
+_DIGITS = 19
+"""Of a number that 64 bits hold."""
+
+
 def simulate(
     vendor: str,
     product: str | None,
@@ -169,6 +173,8 @@ def _after(record: Record, words: tuple[str, ...]) -> Record:
     usage = machine.verbs[words[0]].split()
     if len(args) >= len(usage) and not usage[-1].endswith("..."):
         raise machine.misused(words[0], f"takes no {args[len(usage) - 1]} behind that")
+    if any(len(word) > _DIGITS and word.isdecimal() for word in args):
+        raise machine.misused(words[0], f"a number has at most {_DIGITS} digits")
     own = machine.verb(own_state(machine, record.state), words[0], args)
     after = attrs.evolve(record, state=with_own(machine, record.state, own))
     for kind, *said in machine.says(deepcopy(own), words[0], args):

@@ -72,7 +72,16 @@ def test_help_and_version_are_fine(capsys: pytest.CaptureFixture[str]) -> None:
     assert "accelkit" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("words, code", [(["agent", "--help"], 0), (["agent", "--nonsense"], 2)])
+@pytest.mark.parametrize(
+    "words, code",
+    [
+        (["agent", "--help"], 0),
+        (["agent", "--nonsense"], 2),
+        (["agent", "--grace", "nan"], 2),
+        (["agent", "--grace", "-1"], 2),
+        (["agent", "--grace", "1e99"], 2),
+    ],
+)
 def test_flags_of_the_agent_are_read_without_click(
     words: list[str], code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -158,6 +158,7 @@ def test_a_verb_changes_the_state_and_the_tree(here: str) -> None:
         (["bad"], "bad: is not handled", "write: bad"),
         (["reboot", "now"], "reboot: takes nothing, not now", ""),
         (["lose", "toy-1", "toy-0"], "lose: takes no toy-0 behind that", "write: lose UNIT"),
+        (["lose", "9" * 5000], "lose: a number has at most 19 digits", "write: lose UNIT"),
         (["unload", "3"], "unload: takes no 3 behind that", "write: unload"),
     ],
 )
