@@ -31,3 +31,21 @@ def test_page_of_the_tutorial_shows_what_happens(
 
     assert wrongs == []
     assert length <= LONGEST
+
+
+@pytest.mark.timeout(300)
+def test_finished_plugin_and_the_one_to_start_from_please_a_type_checker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reader = Reader(tmp_path, monkeypatch, lambda: "".join(capsys.readouterr()))
+    assert [w for page in PAGES for a in acts(page) if a.stays and (w := reader.do(a))] == []
+    assert reader.run(["accelkit", "vendor", "new", "umbra", f"{tmp_path}/umbra"])[0] == 0
+
+    found = reader.run(
+        [
+            *("mypy", "--strict", f"--cache-dir={tmp_path}/cache"),
+            *("acme_accelkit", f"{tmp_path}/umbra/umbra_accelkit"),
+        ]
+    )
+
+    assert found == (0, "Success: no issues found in 6 source files\n")
