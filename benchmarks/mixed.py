@@ -77,15 +77,17 @@ class Node:
 
 
 def measure(_rounds: int) -> Iterator[Row]:
-    with place(POLICY, nodes=os.geteuid() == 0, nvidia=8, amd=8, tpu=4) as here:
-        (here.machine / "machine.json").rename(here.machine / "real.json")
-        asyncio.run(_idle(here, settle_s=0.0))  # for bytecode: who compiles keeps more memory
-        yield from asyncio.run(_idle(here, settle_s=SETTLE_S))
+    idle: list[Row] = []
+    for settle_s in (0.0, SETTLE_S):  # the first is for bytecode: who compiles keeps more memory
+        with place(POLICY, nodes=os.geteuid() == 0, nvidia=8, amd=8, tpu=4) as here:
+            (here.machine / "machine.json").rename(here.machine / "real.json")
+            idle = asyncio.run(_idle(here, settle_s))
+    yield from idle
     with place(POLICY, nvidia=8, amd=8, tpu=4) as here:
         yield from asyncio.run(_measured(here))
 
 
-async def _idle(here: Place, *, settle_s: float) -> list[Row]:
+async def _idle(here: Place, settle_s: float) -> list[Row]:
     """On the files of a machine as those of a real host: the simulation takes memory, too."""
     async with _serving(here, AMD) as node:
         await asyncio.sleep(settle_s)
