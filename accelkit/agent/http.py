@@ -6,6 +6,7 @@ import os
 import secrets
 from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
+from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
 
 import attrs
 
@@ -16,7 +17,9 @@ HEAD_LIMIT = 8192
 BODY_LIMIT = 1 << 20
 """Bytes of what is posted."""
 CONNECTIONS = 64
-"""At once; for one more the oldest is ended."""
+"""At once, where there are descriptors for them; for one more the oldest is ended."""
+DESCRIPTORS = 8
+"""One of so many that the process may have is for connections, the others for its work."""
 IDLE_S = 30.0
 SEND_S = 30.0
 REASONS = {
@@ -140,7 +143,7 @@ class HttpServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        if len(self._open) >= CONNECTIONS:
+        if len(self._open) >= _most():
             # Whoever keeps connections for long keeps nobody else, such as a probe, from asking.
             oldest = next(iter(self._open))
             del self._open[oldest]
@@ -203,6 +206,12 @@ class HttpServer:
     @property
     def _methods(self) -> tuple[str, ...]:
         return ("GET", "HEAD", "POST") if self._post else ("GET", "HEAD")
+
+
+def _most() -> int:
+    """How many connections there may be at once."""
+    soft, _ = getrlimit(RLIMIT_NOFILE)
+    return CONNECTIONS if soft == RLIM_INFINITY else max(1, min(CONNECTIONS, soft // DESCRIPTORS))
 
 
 async def _read(reader: asyncio.StreamReader) -> _Request | Response | None:

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 
 from accelkit.agent.keeper_means import DRA
+from accelkit.agent.keeper_undo import UNDOING
 from accelkit.agent.ledger import Ledger
 from accelkit.core.allocation import ClaimRef
 from accelkit.core.claims import EntryState
@@ -42,9 +43,12 @@ def made_by(ledger: Ledger) -> frozenset[DeviceId]:
 
 
 def unmade_by(ledger: Ledger) -> frozenset[DeviceId]:
-    """Those of claims that are being undone: they may be gone at any moment."""
-    releasing = (e for e in ledger.entries.values() if e.state is EntryState.RELEASING)
-    return frozenset(device for entry in releasing for device in entry.create)
+    """Those of claims that are being undone: they are gone, or may be at any moment."""
+    entries = tuple(ledger.entries.values())
+    releasing = (e.create for e in entries if e.state is EntryState.RELEASING)
+    # What is unmade is struck off the list, while the claim has its places until all of it is.
+    unmade = (e.handles.keys() - {*e.create} for e in entries if e.state in UNDOING)
+    return frozenset(device for devices in (*releasing, *unmade) for device in devices)
 
 
 def given_by(ledger: Ledger) -> dict[DeviceId, str]:

@@ -10,6 +10,7 @@ import sys
 from typing import NoReturn
 
 from accelkit.agent.agent import Agent, Parts
+from accelkit.agent.unhandled import Unhandled
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ def run(parts: Parts) -> NoReturn:
 
 async def _main(agent: Agent) -> None:
     loop = asyncio.get_running_loop()
-    loop.set_exception_handler(_strange)
+    loop.set_exception_handler(Unhandled())
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _end, agent)
     loop.add_signal_handler(signal.SIGHUP, agent.reload)
@@ -79,13 +80,3 @@ def _leave(code: int) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(code)
-
-
-def _strange(_loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-    """A callback or a task that nobody waits for failed: that is a bug, not an end."""
-    error = context.get("exception")
-    log.error(
-        "callback failed",
-        extra={"what": context.get("message")},
-        exc_info=error if isinstance(error, BaseException) else None,
-    )

@@ -202,6 +202,21 @@ async def test_oldest_connection_gives_way_beyond_the_limit(
             one.close()
 
 
+async def test_fewer_connections_are_kept_where_descriptors_are_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Seen: idle connections had all 64 descriptors of an agent, which then read nothing more."""
+    monkeypatch.setattr(http, "getrlimit", lambda _which: (2 * http.DESCRIPTORS, 0))
+    async with serving() as port:
+        idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+
+        status, _ = await get(port, "/there")
+
+        assert (status, await idle[0][0].read()) == (200, b"")
+        for _, writer in idle:
+            writer.close()
+
+
 async def test_peer_that_does_not_read_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "SEND_S", 0.01)
     asked = asyncio.Event()

@@ -1,6 +1,7 @@
 """Releases that fail, are tried again, and are given up; claims that nobody gives back."""
 
 import asyncio
+import contextlib
 from itertools import pairwise
 
 import pytest
@@ -83,6 +84,26 @@ async def test_what_was_undone_is_not_undone_again() -> None:
     await agent.keeper.release("1")
 
     assert set(world.board.parts) == {stranger}
+
+
+@pytest.mark.parametrize("given_up", [False, True])
+@virtually
+async def test_partition_that_is_unmade_is_known_as_such_until_its_whole_claim_is(
+    given_up: bool,
+) -> None:
+    """Seen: the first partition of a claim was told as lost while the second was destroyed."""
+    world = World(Board(modes={"g": CUT}, failures={"destroy g-half-0": 100}))
+    agent = await world.begun()
+    agent.give_up_after_s = 0.0 if given_up else 300.0
+    await agent.keeper.prepare(allocation("1", "g-half-0", "g-half-2"))
+    assert agent.keeper.unmade == set()
+
+    with contextlib.nullcontext() if given_up else pytest.raises(PartitionInUse):
+        await agent.keeper.release("1")
+
+    assert set(world.board.parts) == {"g-half-0"}
+    there = set() if given_up else {ident("g-half-0")}
+    assert agent.keeper.unmade == {ident("g-half-2"), *there}
 
 
 @virtually
