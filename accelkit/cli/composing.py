@@ -16,7 +16,7 @@ from accelkit.core.host import BOOT_ID, Host
 from accelkit.core.policy import Policy, VendorPolicy
 from accelkit.core.policy_check import options_of, policy_problems
 from accelkit.core.registry import LoadFailure, Registry, hardware_present
-from accelkit.core.values import freeze
+from accelkit.core.values import freeze, is_dns_label
 from accelkit.core.vendor import Vendor
 
 log = logging.getLogger(__name__)
@@ -102,8 +102,9 @@ def at_host(policy: Policy, host: str | None) -> Policy:
 
 
 def boot_of(host: Host) -> str:
-    """The id of this boot; empty where *host* does not tell."""
+    """The id of this boot, fit to name a folder; empty where *host* does not tell."""
     try:
-        return host.read(BOOT_ID).strip()
+        boot = host.read(BOOT_ID).strip()
     except SourceError:
         return ""
+    return boot if is_dns_label(boot) else ""

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from accelkit.agent.reload import load_yaml
+from accelkit.cli.composing import boot_of
 from accelkit.cli.main import exit_code, main
 from accelkit.core import errors
+from accelkit.testing.hosts import open_host
 
 
 @pytest.mark.parametrize(
@@ -154,6 +156,16 @@ def test_standing_policy_that_cannot_be_looked_at_is_not_passed_over(
 
     assert codes == [2, 2]
     assert capsys.readouterr().err.count(f"{policy}: cannot be read: ") == 2
+
+
+@pytest.mark.parametrize("boot", ["\0", "../..", "a/b"])
+def test_boot_id_that_can_name_no_folder_is_none(tmp_path: Path, boot: str) -> None:
+    """The run directory is named after it: a NUL in it ended every command with a traceback."""
+    file = tmp_path / "proc/sys/kernel/random/boot_id"
+    file.parent.mkdir(parents=True)
+    file.write_text(boot)
+
+    assert boot_of(open_host(str(tmp_path))) == ""
 
 
 def test_reader_that_has_seen_enough_is_no_error() -> None:

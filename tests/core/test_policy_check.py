@@ -64,6 +64,7 @@ def sharing(**keys: object) -> dict[str, object]:
         {"vendors": [{"name": "acme", "enabled": False, "deadlineScale": 2.5}]},
         {"read": {"inventory": "10s", "health": "1s", "holdings": "5s", "debounce": "0s"}},
         {"only": {"attributes": {"firmware": "1.*"}}},
+        {"backends": {"dra": {"drivers": {"acme": "gpu.corp.example"}}}},
         {"expect": [{"select": {"vendor": "acme"}, "count": 8}]},
         {"partitioning": [{"select": {"vendor": "acme"}, "how": "none"}]},
         {"health": {"graceForUnknown": "0s"}},
