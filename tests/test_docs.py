@@ -21,6 +21,7 @@ from accelkit.core.backend import BackendFactory
 from accelkit.core.serde.keys import key_of
 from accelkit.core.telemetry import METRICS
 from accelkit.core.vendor import Vendor
+from tests.installing import install
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
@@ -130,6 +131,8 @@ def test_examples_of_a_page_do_what_they_say(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """In the order of the page; one that ends otherwise than with 0 says ``# ends with N``."""
+    if page.parent != ROOT and (page.parent / "pyproject.toml").exists():
+        install(monkeypatch, tmp_path / "site", page.parent)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my-policy.yaml").write_text("offers: [{name: all}]\n")
     for file, text in FILE.findall(page.read_text()):
