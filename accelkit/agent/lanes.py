@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from typing import TypeVar
 
 from accelkit.core.clock import Clock
-from accelkit.core.errors import AccelkitError, PluginError, SourceTimeout
+from accelkit.core.errors import AccelkitError, PluginError, SourceError, SourceTimeout
 from accelkit.core.foreign import code_of
 from accelkit.core.model import DeviceId
 
@@ -134,8 +134,8 @@ class Lane:
 
     async def _run(self, name: str, work: Callable[[], T], deadline_s: float) -> T:
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self.running = name
         self._submit(work, answer)
+        self.running = name
         try:
             async with asyncio.timeout(deadline_s + self._margin_s):
                 return await asyncio.shield(answer)
@@ -159,11 +159,27 @@ class Lane:
                 return  # the loop is closed: nobody waits for any answer
 
         if self._thread is None:
-            self._thread = threading.Thread(
-                target=_work_off, args=(self._jobs,), name=f"lane-{self._vendor}", daemon=True
-            )
-            self._thread.start()
+            self._thread = self._started()
         self._jobs.put(job)
+
+    def _started(self) -> threading.Thread:
+        """The lane's thread, which runs.
+
+        Raises:
+            SourceError: The system gives no more threads now.
+        """
+        thread = threading.Thread(
+            target=_work_off, args=(self._jobs,), name=f"lane-{self._vendor}", daemon=True
+        )
+        try:
+            thread.start()
+        except RuntimeError as error:
+            raise SourceError(
+                f"{self._vendor} cannot be asked: no thread can be started for it",
+                vendor=self._vendor,
+                remedy="let the agent have more threads and memory: see the limits of its pod",
+            ) from error
+        return thread
 
     def _finish(
         self, answer: asyncio.Future[T], result: list[T], error: BaseException | None

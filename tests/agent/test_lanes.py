@@ -7,7 +7,7 @@ import pytest
 
 from accelkit.agent.lanes import DEADLINES_S, Lane, Lanes
 from accelkit.core.clock import RealClock
-from accelkit.core.errors import DriverNotReady, PluginError, SourceTimeout
+from accelkit.core.errors import DriverNotReady, PluginError, SourceError, SourceTimeout
 from tests.agent.toys import PATIENCE_S, until
 
 
@@ -20,6 +20,24 @@ async def test_call_runs_in_a_daemon_thread_and_its_answer_comes_back() -> None:
 
     assert thread is not threading.current_thread()
     assert thread.daemon
+
+
+async def test_lane_for_which_there_was_no_thread_has_one_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Seen: it was taken for a bug of the plugin, and every later call for one that hangs."""
+    one = lane()
+    with monkeypatch.context() as limited:
+        limited.setattr(threading.Thread, "start", no_thread)
+        with pytest.raises(SourceError, match="toy cannot be asked: no thread can be started"):
+            await one.call("discover", lambda: 1, deadline_s=PATIENCE_S)
+        assert (one.running, one.busy) == (None, False)
+
+    assert await one.call("discover", lambda: 2, deadline_s=PATIENCE_S) == 2
+
+
+def no_thread(_thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
 
 
 async def test_calls_of_a_lane_never_overlap() -> None:

@@ -4,6 +4,7 @@ Not here: what the jobs do.
 """
 
 import asyncio
+import errno
 import logging
 import os
 import selectors
@@ -193,11 +194,19 @@ class Worker:
             if self._closed:
                 raise Closed
             if self._thread is None:
-                self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-                self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
-                self._thread.start()
+                self._thread = self._started()
             self._jobs.append(job)
             os.eventfd_write(self._bell, 1)
+
+    def _started(self) -> threading.Thread:
+        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:  # the next job tries again
+            os.close(self._bell)
+            raise OSError(errno.EAGAIN, "no thread can be started") from error
+        return thread
 
     def _unwanted(self, answer: object) -> None:
         if isinstance(answer, Stream):

@@ -36,6 +36,23 @@ def stream_of(
     return Stream(response, ours, close or ours.close)
 
 
+async def test_a_worker_for_which_there_was_no_thread_has_one_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def no_thread(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    worker = Worker("kube-test")
+    with monkeypatch.context() as limited:
+        limited.setattr(threading.Thread, "start", no_thread)
+        with pytest.raises(OSError, match="no thread can be started"):
+            await worker.run(threading.current_thread, Call(PATIENCE_S))
+
+    found = await worker.run(threading.current_thread, Call(PATIENCE_S))
+    assert found.name == "kube-test"
+    await worker.close()
+
+
 async def test_a_stream_that_comes_when_nobody_waits_any_more_is_closed(
     pair: tuple[socket.socket, socket.socket],
 ) -> None:
