@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from accelkit.cli.rendering import Rendered
     from accelkit.core.serde import Tree
 
+_DRA = "offers: [{name: all, through: dra}]"
+_EXTENDED = "offers: [{name: all, through: dra, extendedResource: example.com/device}]"
+
 
 @click.command("render", epilog="Example: accelkit render kubelet --host /tmp/node --node n1")
 @click.argument("backend")
@@ -39,18 +42,20 @@ def command(*, backend: str, output: str, kubernetes: str | None, **asked: Unpac
     form = Form(output)
     match backend:
         case "dra":
-            return _show(slices(look(asked), kubernetes or LATEST), form, "through: dra")
+            return _show(slices(look(asked), kubernetes or LATEST), form, "through: dra", _DRA)
         case "extended":
-            return _show(classes(look(asked)), form, "through: dra and extendedResource")
+            wanted = "through: dra and extendedResource"
+            return _show(classes(look(asked)), form, wanted, _EXTENDED)
         case _:
             show_tree(_document(backend, document_of(look(asked), backend)), form)
             return 0
 
 
-def _show(rendered: "Rendered", form: Form, wanted: str) -> int:
+def _show(rendered: "Rendered", form: Form, wanted: str, example: str) -> int:
     show_objects(rendered.objects, form)
     if not rendered.objects:  # an empty answer leaves people wondering
         click.echo(f"no device of this node is in an offer with {wanted}", err=True)
+        click.echo(f"  remedy: say --policy FILE, with {example}", err=True)
     show_problems(rendered.problems, err=True)
     return int(not rendered.good)
 

@@ -76,7 +76,8 @@ def simulate(
         if any(other.vendor == vendor for other in record.parts):
             # Both would have to answer from one library.
             raise ConfigError(
-                [(directory, f"has a part of {vendor} already")], remedy="take another directory"
+                [(directory, f"has a part of {vendor} already")],
+                remedy="take another directory, or remove this one first",
             )
         if record.parts and device_nodes and not record.device_nodes:
             raise ConfigError([(directory, "was made without device nodes")])

@@ -134,8 +134,11 @@ def test_nothing_that_is_rendered_is_explained(
 ) -> None:
     answer = run("render", backend, "--host", basic, "--policy", policy("offers: [{name: all}]"))
 
-    said = f"no device of this node is in an offer with {wants}\n"
-    assert (answer.code, answer.out, answer.err) == (0, "", said)
+    said, _, remedy = answer.err.partition("\n")
+    assert (answer.code, answer.out) == (0, "")
+    assert said == f"no device of this node is in an offer with {wants}"
+    advised = remedy.removeprefix("  remedy: say --policy FILE, with ")
+    assert run("render", backend, "--host", basic, "--policy", policy(advised)).out != ""
 
 
 def test_slices_that_a_server_would_refuse_are_a_no(run: Run, basic: Path, policy: Policy) -> None:

@@ -21,7 +21,9 @@ FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL
 PROGRAMS = Path(sys.executable).parent
 PATH = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
 PATIENCE_S = 90.0
-STAYS = ("accelkit agent", "accelkit conformance serve")
+STAY = ("accelkit vendor new", "accelkit simulate acme", "pip install", "cd ", "rm ")
+"""What later pages find done."""
+GO_ON = ("accelkit agent", "accelkit conformance serve")
 """Commands that go on while the page does, each in a terminal of its own."""
 
 
@@ -38,9 +40,9 @@ class Act:
 
     @property
     def stays(self) -> bool:
-        """Whether later pages need what it does: files do, machines do not."""
+        """Whether later pages meet what it does: a node that stands is in the way of another."""
         if self.how == "run":
-            return self.what.startswith(("accelkit vendor new", "pip install", "cd "))
+            return self.what.startswith(STAY)
         return self.how != "text"
 
 
@@ -85,7 +87,7 @@ class Reader:
             Path(act.what).write_text(act.text.replace("/tmp/", f"{self._home}/"))
             return ""
         words = shlex.split(act.what.replace("/tmp/", f"{self._home}/"), comments=True)
-        if act.what.startswith(STAYS):
+        if act.what.startswith(GO_ON):
             return self._awaited(act, self._started(words))
         code, said = self.run(words)
         promised = re.search(r"# ends with (\d+)", act.what)
@@ -103,7 +105,7 @@ class Reader:
         elif words[0] == "accelkit":
             forget("acme_accelkit")
             return main(words[1:]), self._heard()
-        else:  # cat and pytest, as programs
+        else:  # cat, rm and pytest, as programs
             ran = subprocess.run(
                 [shutil.which(words[0], path=PATH) or words[0], *words[1:]],
                 capture_output=True,
