@@ -123,6 +123,11 @@ class Lane:
         Raises:
             SourceTimeout: It does.
         """
+        if self.stuck and self._thread is not None and not self._thread.is_alive():
+            # It died of a lack of memory, say, and nothing of it goes on.
+            self._jobs, self._thread = queue.SimpleQueue(), None
+            self.stuck, self.running = False, None
+            self._freed()
         if self.stuck:
             raise timeout(self._vendor, name, f"an earlier call, {self.running}, still hangs")
 
@@ -163,22 +168,11 @@ class Lane:
         self._jobs.put(job)
 
     def _started(self) -> threading.Thread:
-        """The lane's thread, which runs.
-
-        Raises:
-            SourceError: The system gives no more threads now.
-        """
+        """The lane's thread, which runs."""
         thread = threading.Thread(
             target=_work_off, args=(self._jobs,), name=f"lane-{self._vendor}", daemon=True
         )
-        try:
-            thread.start()
-        except RuntimeError as error:
-            raise SourceError(
-                f"{self._vendor} cannot be asked: no thread can be started for it",
-                vendor=self._vendor,
-                remedy="let the agent have more threads and memory: see the limits of its pod",
-            ) from error
+        start_thread(thread, self._vendor)
         return thread
 
     def _finish(
@@ -193,6 +187,22 @@ class Lane:
             answer.set_exception(error)
         else:
             answer.set_result(result[0])
+
+
+def start_thread(thread: threading.Thread, vendor: str) -> None:
+    """Start *thread*, by which *vendor* is asked.
+
+    Raises:
+        SourceError: The system gives no more threads now.
+    """
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise SourceError(
+            f"{vendor} cannot be asked: no thread can be started for it",
+            vendor=vendor,
+            remedy="let the agent have more threads and memory: see the limits of its pod",
+        ) from error
 
 
 def timeout(vendor: str, call: str, why: str) -> SourceTimeout:

@@ -19,7 +19,9 @@ from collections.abc import Callable, Collection, Mapping
 
 import attrs
 
+from accelkit.agent.lanes import start_thread
 from accelkit.agent.remote_frames import Frame, read_frames, write_frame
+from accelkit.core.errors import SourceError
 from accelkit.core.model import DeviceId
 
 _OPTIMISED = ("-" + "O" * sys.flags.optimize,) if sys.flags.optimize else ()
@@ -94,7 +96,14 @@ class WorkerProcess:
         self._trace = os.memfd_create(f"worker-{vendor}")
         with contextlib.suppress(OSError):
             write_frame(self._connection, first)
-        threading.Thread(target=self._live, name=f"worker-{vendor}", daemon=True).start()
+        thread = threading.Thread(target=self._live, name=f"worker-{vendor}", daemon=True)
+        try:
+            start_thread(thread, vendor)
+        except SourceError:
+            self._connection.close()
+            self._theirs.close()
+            os.close(self._trace)
+            raise
 
     @property
     def pid(self) -> int | None:

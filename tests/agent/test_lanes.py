@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from accelkit.agent import lanes
 from accelkit.agent.lanes import DEADLINES_S, Lane, Lanes
 from accelkit.core.clock import RealClock
 from accelkit.core.errors import DriverNotReady, PluginError, SourceError, SourceTimeout
@@ -34,6 +35,22 @@ async def test_lane_for_which_there_was_no_thread_has_one_later(
         assert (one.running, one.busy) == (None, False)
 
     assert await one.call("discover", lambda: 2, deadline_s=PATIENCE_S) == 2
+
+
+async def test_lane_whose_thread_died_gets_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lack of memory ends a thread anywhere."""
+    freed: list[int] = []
+    one = lane(lambda: freed.append(1))
+
+    with monkeypatch.context() as short:
+        short.setattr(lanes, "_work_off", lambda _jobs: None)
+        with pytest.raises(SourceTimeout):
+            await one.call("discover", lambda: 1, deadline_s=0.2)
+    assert one._thread is not None
+    one._thread.join()
+
+    assert await one.call("discover", lambda: 2, deadline_s=PATIENCE_S) == 2
+    assert (one.busy, freed) == (False, [1])
 
 
 def no_thread(_thread: threading.Thread) -> None:

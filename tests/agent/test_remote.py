@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import termios
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pytest
 from accelkit.agent import calls, remote, remote_process
 from accelkit.agent.calls import Isolated
 from accelkit.agent.remote import Remote
+from accelkit.agent.remote_process import WorkerProcess
 from accelkit.agent.sources import Source
 from accelkit.core.allocation import Grant, Granted
 from accelkit.core.clock import RealClock
@@ -522,3 +524,18 @@ class Writing(Toy):
     def discover(self, host: Host) -> Iterable[Device | Unreadable]:
         host.write("/cut/mode", "changed")
         return ()
+
+
+def test_process_for_which_there_is_no_thread_leaves_nothing_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def no_thread(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+
+    with pytest.raises(SourceError, match="toy cannot be asked: no thread can be started"):
+        WorkerProcess("toy", {}, lambda _worker, _end: None)
+
+    assert len(list(Path("/proc/self/fd").iterdir())) == before

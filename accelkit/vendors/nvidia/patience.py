@@ -8,6 +8,7 @@ from typing import TypeVar
 from accelkit import SourceError, SourceTimeout
 from accelkit.vendors.nvidia.facts import KERNEL_LOG
 
+LIMITS = "let the agent have more threads and memory: see the limits of its pod"
 T = TypeVar("T")
 
 
@@ -44,8 +45,15 @@ class Patience:
         for key, job in jobs.items():
             stuck = self._running.get(key)
             if stuck is None or not stuck.is_alive():
-                waited[key] = threading.Thread(target=run, args=(key, job), daemon=True)
-                waited[key].start()
+                thread = threading.Thread(target=run, args=(key, job), daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # the system gives no more threads now
+                    answers[key] = SourceError(
+                        "no thread can be started to ask the driver", vendor="nvidia", remedy=LIMITS
+                    )
+                else:
+                    waited[key] = thread
         end = time.monotonic() + self._seconds
         for thread in waited.values():
             thread.join(max(0.0, end - time.monotonic()))

@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from accelkit import NotThere, SourceTimeout
+from accelkit import NotThere, SourceError, SourceTimeout
 from accelkit.vendors.nvidia.patience import Patience
 
 
@@ -42,3 +42,19 @@ def test_stuck_job_is_a_timeout_and_gets_no_second_thread() -> None:
 def test_bug_of_a_job_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
         Patience(10).gather({0: lambda: 1 // 0})
+
+
+def test_job_for_which_there_is_no_thread_is_no_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seen: agents told so for a lack of memory, and to report it to the author of the plugin."""
+
+    def no_thread(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    patience = Patience(10)
+    with monkeypatch.context() as limited:
+        limited.setattr(threading.Thread, "start", no_thread)
+        answers = patience.gather({0: lambda: 1})
+
+    assert isinstance(answers[0], SourceError)
+    assert "no thread can be started" in str(answers[0])
+    assert patience.gather({0: lambda: 1}) == {0: 1}
