@@ -150,7 +150,7 @@ def test_examples_of_a_page_do_what_they_say(
         if not says(shown, said.out.replace(f"{tmp_path}/", "/tmp/")):
             wrong.append(f"{line}: says otherwise:\n{said.out}")
 
-    assert wrong == []
+    assert wrong == [], "\n".join(wrong)
 
 
 # Lists.

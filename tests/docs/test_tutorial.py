@@ -29,7 +29,7 @@ def test_page_of_the_tutorial_shows_what_happens(
     finally:
         reader.end()
 
-    assert wrongs == []
+    assert wrongs == [], "\n".join(wrongs)
     assert length <= LONGEST
 
 
