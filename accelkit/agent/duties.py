@@ -218,7 +218,7 @@ class Duties:
         Those that are left are logged: their pods cannot end while no agent runs.
         """
         clock = self._around.clock
-        await within(clock, grace_s, self.keeper.finish())
+        await within(clock, grace_s, self.keeper.settle())
         until = clock.monotonic() + self._around.knowledge.policy.shutdown.wait_for_claims
         while self.keeper.entries and clock.monotonic() < until:
             await clock.sleep(LEFT_S)

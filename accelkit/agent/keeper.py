@@ -38,9 +38,6 @@ from accelkit.core.view import View
 
 log = logging.getLogger(__name__)
 
-WAITS_S = 3.0
-"""How long an agent that ends goes on with preparations, beyond the call that is under way."""
-
 T = TypeVar("T")
 R = TypeVar("R", "_Preparing", "_Releasing")
 
@@ -110,7 +107,6 @@ class Keeper:
         self._watch = Watch(self._means, drivers, tell, self._problems)
         self._preparing: dict[str, _Preparing] = {}
         self._releasing: dict[str, _Releasing] = {}
-        self._ending = False
 
     @property
     def entries(self) -> Mapping[str, LedgerEntry]:
@@ -139,7 +135,6 @@ class Keeper:
             await self._wait(release.task, until, text)
         running = self._preparing.get(claim.uid)
         if running is None:
-            self._refuse_if_ending(claim)
             running = self._start(allocation)
         elif not _same(running.allocation.pieces, allocation.pieces):
             raise ClaimMismatch(
@@ -244,28 +239,6 @@ class Keeper:
             preparing = [one.task for one in self._preparing.values()]
             await asyncio.wait([*preparing, *(one.task for one in self._releasing.values())])
 
-    async def finish(self) -> None:
-        """Begin no preparation any more; return when none runs, and no release.
-
-        Those that take long are left for the next agent, as they stand in the record: many at once
-        take turns at the hardware, and all of them end late.
-        """
-        self._ending = True
-        await within(self._clock, WAITS_S, self.settle())
-        for running in self._preparing.values():
-            running.patience.unwanted = True
-        self._means.wake()
-        await self.settle()
-
-    def _refuse_if_ending(self, claim: ClaimRef) -> None:
-        known = self.entries.get(claim.uid)
-        if self._ending and (known is None or known.state is not EntryState.READY):
-            raise PrepareFailed(
-                f"claim {claim.name} is not prepared: the agent ends",
-                claim=claim.uid,
-                remedy="the next agent prepares it, which the kubelet asks by itself",
-            )
-
     def _start(self, allocation: Allocation) -> _Preparing:
         uid, patience = allocation.claim.uid, Patience(self._clock)
         task = asyncio.create_task(self._prepare(allocation, patience), name=f"prepare {uid}")
@@ -366,14 +339,9 @@ class Keeper:
         return None
 
     async def _undo_failed(self, uid: str) -> None:
-        """Undo what a preparation that failed has done; its error is what is told.
-
-        Not what an agent that ends would have to undo on the hardware: the next one goes on.
-        """
+        """Undo what a preparation that failed has done; its error is what is told."""
         try:
-            entry = self._ledger.look(uid)
-            made = entry is not None and (entry.create or entry.settings)
-            if entry is not None and not (self._ending and made):
+            if self._ledger.look(uid) is not None:
                 await self._releases.undo(uid)
         except AccelkitError as error:
             log.warning("claim not undone", extra={"claim": uid, "error": str(error)})

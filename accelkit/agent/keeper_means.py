@@ -15,7 +15,6 @@ from accelkit.core.claims import LedgerEntry
 from accelkit.core.clock import Clock
 from accelkit.core.errors import (
     DriverNotReady,
-    LedgerBusy,
     LibraryMissing,
     MissingParts,
     ModeBusy,
@@ -54,7 +53,6 @@ PAUSE_S = 0.5
 """How often it looks again, beside every time that something is heard."""
 SETTLE_S = 12.0
 """For so long after work on a device the view may show it as it was: a read's deadline and more."""
-GIVEN_UP = "preparing it was given up: it was given back meanwhile, or the agent ends"
 PASSING = (DriverNotReady, MissingParts, ModeBusy, SourceTimeout, StartOver, WorkerDied)
 """What may be otherwise a moment later."""
 GONE = (DriverNotReady, LibraryMissing)
@@ -113,14 +111,8 @@ class Means:
         await within(self.clock, PAUSE_S, self._moved.wait())
 
     async def patiently(self, patience: Patience, call: Callable[[], Awaitable[T]]) -> T:
-        """What *call* answers; again and again while it fails for what may pass.
-
-        Raises:
-            LedgerBusy: Nobody wants it any more, and it was not asked.
-        """
+        """What *call* answers; again and again while it fails for what may pass."""
         while True:
-            if patience.unwanted:
-                raise LedgerBusy(GIVEN_UP, remedy="it goes on when it is asked for again")
             try:
                 return await call()
             except PASSING:

@@ -5,7 +5,6 @@ from pathlib import Path
 import attrs
 import pytest
 
-from accelkit.agent.keeper import WAITS_S
 from accelkit.core.allocation import Answer, ClaimRef, PodRef
 from accelkit.core.claims import EntryState
 from accelkit.core.clock import RealClock
@@ -14,7 +13,6 @@ from accelkit.core.errors import (
     LedgerBusy,
     LedgerError,
     LedgerNewer,
-    ModeBusy,
     NoSpace,
     PartitionError,
     PrepareFailed,
@@ -488,64 +486,3 @@ async def test_the_keeper_settles_when_nothing_runs_any_more() -> None:
 
     assert agent.keeper.entries["1"].state is EntryState.READY
     await task
-
-
-@virtually
-async def test_keeper_that_ends_begins_no_preparation_but_answers_for_ready_claims() -> None:
-    """Seen: a kubelet went on asking an agent that ended, which took more than 40 s for it."""
-    agent = await plain().begun()
-    prepared = await agent.keeper.prepare(allocation("1", "a"))
-    agent.hardware.slow["edits"] = 3.0
-    running = asyncio.create_task(agent.keeper.prepare(allocation("2", "b")))
-    await soon()
-    ending = asyncio.create_task(agent.keeper.finish())
-    await soon()
-
-    with pytest.raises(PrepareFailed, match="claim claim-3 is not prepared: the agent ends"):
-        await agent.keeper.prepare(allocation("3", "b"))
-
-    await ending
-    assert (await running).claim.uid == "2"
-    assert await agent.keeper.prepare(allocation("1", "a")) == prepared
-    await agent.keeper.release("1")
-
-
-@virtually
-async def test_preparation_that_only_waits_is_given_up_by_a_keeper_that_ends() -> None:
-    agent = await World(Board(modes={"g": WHOLE})).begun()
-    agent.hardware.errors["set_mode"] = ModeBusy("in use")
-    waiting = asyncio.create_task(agent.keeper.prepare(allocation("1", "g-half-0")))
-    await soon()
-    began = asyncio.get_running_loop().time()
-
-    await agent.keeper.finish()
-
-    assert asyncio.get_running_loop().time() - began < 2 * WAITS_S
-    with pytest.raises((ModeBusy, LedgerBusy)):
-        await waiting
-    assert dict(agent.keeper.entries) == {}
-
-
-@virtually
-async def test_preparation_that_takes_long_is_left_to_the_next_agent_by_one_that_ends() -> None:
-    """Seen: 22 claims that took turns at the hardware had an agent end after 30 s, not 10."""
-    world = World(Board(modes={"g": CUT}))
-    agent = await world.begun()
-    agent.hardware.slow["create"] = 2 * WAITS_S
-    running = asyncio.create_task(agent.keeper.prepare(allocation("1", "g-half-0", "g-half-2")))
-    await soon()
-    began = asyncio.get_running_loop().time()
-
-    await agent.keeper.finish()
-
-    assert asyncio.get_running_loop().time() - began < 3 * WAITS_S
-    with pytest.raises(LedgerBusy):
-        await running
-    assert set(world.board.parts) == {"g-half-0"}
-    assert agent.keeper.entries["1"].state is EntryState.WORKING
-
-    after = await world.begun()
-    await after.keeper.prepare(allocation("1", "g-half-0", "g-half-2"))
-    assert set(world.board.parts) == {"g-half-0", "g-half-2"}
-    await after.keeper.release("1")
-    assert world.board.parts == {}
