@@ -237,6 +237,44 @@ def test_every_code_of_a_problem_is_in_the_reference() -> None:
     assert noted - told == set()
 
 
+FAILURES = sorted((ROOT / "docs" / "reference" / "failures").glob("*.md"))
+DEFINED = re.compile(r"^ *(?:async )?def (test_\w+)\(", re.MULTILINE)
+
+
+def named_on(page: Path) -> Iterator[tuple[str, str]]:
+    """(folder or file, test or file) of the tests that the tables of *page* name.
+
+    A folder holds for what follows it in a cell; the first one in the page's text for all others.
+    """
+    usual = re.search(r"`(tests/[\w/.]+)`", page.read_text())
+    assert usual is not None
+    for row in rows(name_of(page)):
+        place = usual[1]
+        for word in re.findall(r"`([^`]+)`", row.rpartition(" | ")[2]):
+            if word.startswith("tests/"):
+                place = word
+                yield place, ""
+            else:
+                yield place, word
+
+
+def known_in(place: str) -> set[str]:
+    """Tests, and files of tests, in a folder or a file."""
+    path = ROOT / place
+    files = [path] if path.is_file() else [*path.rglob("*.py")]
+    found = {name for file in files for name in DEFINED.findall(file.read_text())}
+    return found | {file.name for file in files} | ({""} if path.exists() else set())
+
+
+@pytest.mark.parametrize("page", FAILURES, ids=name_of)
+def test_tests_that_a_table_of_failures_names_are_there(page: Path) -> None:
+    named = [*named_on(page)]
+    known = {place: known_in(place) for place in {place for place, _ in named}}
+
+    assert len(named) > 10
+    assert [(place, name) for place, name in named if name not in known[place]] == []
+
+
 def test_every_hook_is_in_the_reference() -> None:
     text = (ROOT / "docs" / "reference" / "plugins.md").read_text()
     names = [name for name in vars(hooks) if name.startswith("accelkit_")]

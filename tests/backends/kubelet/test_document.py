@@ -81,6 +81,14 @@ def test_unhealthy_device_stays_in_the_list() -> None:
     assert why(view) == {"a": "it is unhealthy: burnt"}
 
 
+def test_all_shares_of_an_unhealthy_device_are_unhealthy() -> None:
+    """Seen elsewhere: one share was, the wrong one or none."""
+    view = view_of(sick(gpu("a")), gpu("b"), offers=[SHARED])
+
+    listed = {device.id: device.healthy for device in rendered(view)[RESOURCE]}
+    assert listed == {f"{name}::{share}": name == "b" for name in "ab" for share in range(3)}
+
+
 @pytest.mark.parametrize("overdue, healthy", [(False, True), (True, False)])
 def test_device_of_unknown_health_is_to_be_had_until_that_is_overdue(
     overdue: bool, healthy: bool

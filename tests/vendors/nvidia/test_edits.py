@@ -133,6 +133,20 @@ def test_loader_cache_is_renewed_where_the_toolkit_is_there(bench: Make) -> None
     assert hook.args[1:] == ("update-ldcache", "--folder", "/usr/lib/x86_64-linux-gnu")
 
 
+def test_toolkit_that_is_replaced_is_looked_for_each_time(bench: Make) -> None:
+    """Seen elsewhere: claims got nothing until a restart."""
+    made = bench("h100", 1)
+    program = Path(made.directory, "usr/bin/nvidia-cdi-hook")
+    before = edits(made)
+    program.write_text("", encoding="utf-8")
+    there = edits(made)
+    program.unlink()
+
+    assert [hook.path for hook in there.hooks] == ["/usr/bin/nvidia-cdi-hook"]
+    assert before.hooks == ()
+    assert edits(made) == before
+
+
 def test_files_for_graphics_come_with_the_gpu_that_has_them(bench: Make) -> None:
     made = bench("l4", 1)
     folder = Path(made.directory + made.host.resolve("/sys/bus/pci/devices/0000:03:00.0"))

@@ -135,6 +135,25 @@ def test_another_layout_keeps_what_it_can_and_back_again(bench: Make) -> None:
     assert back == ["destroy gpu0-3g40gb-4", *(f"create gpu0-1g10gb-{n}" for n in (4, 5, 6))]
 
 
+@pytest.mark.parametrize("product, half", [("h100", "3g.40gb"), ("a100-40", "3g.20gb")])
+def test_layout_is_made_again_after_a_reboot(bench: Make, product: str, half: str) -> None:
+    """Partitions end with the boot, whether the mode does (H100) or not (A100)."""
+    layouts = FrozenMap({"halves": FrozenMap({half: 2})})
+    policy = attrs.evolve(cut_to("halves"), layouts=layouts)
+    made = bench(product, 1)
+    made.do("mig gpu-0 on")
+    carried_out(made, policy)
+    before = made.devices()
+    made.do("reboot")
+    after = made.devices()
+
+    done = carried_out(made, policy)
+
+    assert [device.parent for device in after] == [None]
+    assert len([step for step in done if step.startswith("create")]) == 2
+    assert [device.id for device in made.devices()] == [device.id for device in before]
+
+
 def test_a_partition_that_a_claim_has_made_is_offered_as_it_was(bench: Make) -> None:
     """Neither selections nor documents can tell them apart."""
     dra = Offer(name="dra", through="dra", select=Selection(kind=("mig",)))
