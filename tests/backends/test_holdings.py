@@ -117,6 +117,19 @@ async def test_devices_are_found_by_name_share_and_alias(tmp_path: Path) -> None
     )
 
 
+async def test_every_container_that_the_kubelet_lists_is_a_holder(tmp_path: Path) -> None:
+    """Seen elsewhere: containers beside the main one were left out."""
+    both = pod("p", entry("a"))
+    both.containers.append(pr.ContainerResources(name="beside", devices=[entry("b")]))
+    async with kubelet(tmp_path, both) as socket:
+        found = await read_holdings(socket, view_of(A, B))
+
+    assert [(h.device, h.holder.container) for h in found] == [
+        (ident("a"), "main"),
+        (ident("b"), "beside"),
+    ]
+
+
 async def test_device_on_several_numa_nodes_is_held_once(tmp_path: Path) -> None:
     async with kubelet(tmp_path, pod("p", entry("a", node=0), entry("a", node=1))) as socket:
         assert await read_holdings(socket, view_of(A)) == (held(ident("a")),)
