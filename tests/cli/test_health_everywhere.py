@@ -138,6 +138,8 @@ async def test_device_that_flaps_is_held_for_everybody_and_freed_for_everybody(
             assert f'accelkit_device_health{{device="{device}",health="UNHEALTHY"}} 1' in metrics
             code = f'device="{device}",code="flapping",severity="FATAL"'
             assert f"accelkit_device_condition{{{code}}} 1" in metrics
+        # Who does not ask the agent reads what it has written down, a second later at most.
+        await until(lambda: run("devices", *policy).code == 1)
         for command in ("health", "devices"):
             answer = await asyncio.to_thread(run, command, *policy, "-o", "json")
             found = [item["verdict"] for item in json.loads(answer.out)["items"]]
