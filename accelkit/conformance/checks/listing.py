@@ -176,9 +176,11 @@ def slow_or_gone(bench: SocketBench) -> Iterator[str]:
     bench.driver.break_device()
     if not bench.happens(lambda: steady.sick() and bench.sick(), 3 * SOON_S):
         yield "a device is broken for good, and while one reads slowly others are not told"
+        return
     bench.do(slow.go_on())
     if not bench.happens(slow.sick, 3 * SOON_S):
         yield "who reads slowly does not get the last state"
+        return
     bench.driver.mend_device()
     if not bench.happens(lambda: not (steady.sick() or slow.sick() or bench.sick()), 3 * SOON_S):
         yield "the device is mended, and not all who watch are told"
