@@ -291,10 +291,13 @@ class Mortal(Toy):
 
 
 class Resigning(Toy):
-    """Leaves when it has no devices."""
+    """Ends its lists when it has no devices."""
 
-    def lost(self, server: Server) -> bool:
-        return self.gone or super().lost(server)
+    async def messages(self) -> AsyncGenerator[dp.ListAndWatchResponse, None]:
+        async for message in super().messages():
+            if not message.devices:
+                return
+            yield message
 
 
 BAD: Mapping[str, type[Toy]] = {
