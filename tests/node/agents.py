@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -73,6 +74,8 @@ class NodeAgent:
         try:
             return self._process.wait(timeout=40)
         except subprocess.TimeoutExpired:
+            self.tell(signal.SIGUSR1)  # its log says then what it waits for
+            time.sleep(1)
             self._process.kill()
             self._process.wait(timeout=20)
             raise
