@@ -5,7 +5,7 @@ from datetime import datetime
 
 import attrs
 
-from accelkit.core.evidence import merge, record
+from accelkit.core.evidence import Key, key_of, merge, record
 from accelkit.core.model import Event, Evidence
 from accelkit.core.values import FrozenMap, freeze
 
@@ -30,6 +30,11 @@ class Cleared:
     vendor: str
     subject: str
     code: str
+
+    @property
+    def key(self) -> Key:
+        """Of the entry that it was."""
+        return self.vendor, self.subject, self.code
 
 
 @attrs.frozen(kw_only=True, field_transformer=freeze)
@@ -68,8 +73,8 @@ class Heard:
         What an operator cleared there is gone here, too; what only this instance heard stays.
         """
         ours, cleared = self.told, told.clears - self.told.clears
-        gone = {_key(one) for one in told.cleared[-cleared:]} if cleared > 0 else set()
-        left = (e for e in ours.evidence if _key(e) not in gone)
+        gone = {one.key for one in told.cleared[-cleared:]} if cleared > 0 else set()
+        left = (e for e in ours.evidence if key_of(e) not in gone)
         self.told = attrs.evolve(
             told if cleared > 0 else ours,
             evidence=merge(told.evidence, left),
@@ -111,25 +116,19 @@ class Heard:
     def _known(self, vendor: str, event: Event) -> bool:
         """Whether an earlier instance wrote *event* down; it may be cleared by now."""
         key = (vendor, event.subject or "", event.code)
-        known = {_key(one) for one in self.told.evidence} | {_key(o) for o in self.told.cleared}
+        known = {*map(key_of, self.told.evidence), *(one.key for one in self.told.cleared)}
         return key in known
 
     def clear(self, gone: Collection[Evidence]) -> None:
         """Forget *gone*: an operator says that it is."""
-        several = tuple(
-            Cleared(vendor=e.vendor, subject=e.subject, code=e.code) for e in sorted(gone, key=_key)
-        )
-        keys = {_key(one) for one in several}
+        keys = sorted(map(key_of, gone))
+        several = tuple(Cleared(vendor=v, subject=s, code=c) for v, s, c in keys)
         self.told = attrs.evolve(
             self.told,
-            evidence=tuple(e for e in self.told.evidence if _key(e) not in keys),
+            evidence=tuple(e for e in self.told.evidence if key_of(e) not in keys),
             cleared=(*self.told.cleared, *several)[-MOST_CLEARED:],
             clears=self.told.clears + len(several),
         )
-
-
-def _key(one: Evidence | Cleared) -> tuple[str, str, str]:
-    return one.vendor, one.subject, one.code
 
 
 def _latest(one: Mapping[str, int], other: Mapping[str, int]) -> FrozenMap[str, int]:
