@@ -42,6 +42,7 @@ def test_example_declares_every_ability_that_needs_no_library(node: Path, run: R
     assert {*listed.split()} & {*ABILITIES} == {*ABILITIES} - {"events"}
 
 
+@pytest.mark.slow
 def test_example_is_cut_as_a_policy_says(node: Path, tmp_path: Path, run: Run) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text(

@@ -178,6 +178,7 @@ def test_devices_that_cannot_be_read_are_not_said_to_be_as_they_should(
 # Export.
 
 
+@pytest.mark.slow
 def test_exported_layout_is_a_policy_that_is_met_here_and_makes_the_same_elsewhere(
     run: Run, gpus: Path, base: Path, tmp_path: Path
 ) -> None:
@@ -255,6 +256,7 @@ def test_file_is_not_what_the_agent_cuts_by(run: Run, base: Path, policy: Policy
     assert "the agent cuts as its own policy says" in answer.err
 
 
+@pytest.mark.slow
 def test_this_process_cuts_and_remembers_what_it_made(run: Run, base: Path, policy: Policy) -> None:
     words = ("--policy", base, "-f", policy(MIXED))
 
@@ -323,6 +325,7 @@ async def agent(tmp_path: Path, file: Path) -> AsyncIterator[None]:
         yield
 
 
+@pytest.mark.slow
 async def test_agent_is_told_to_cut_what_waits_to_be_told(
     run: Run, base: Path, tmp_path: Path
 ) -> None:

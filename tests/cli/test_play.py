@@ -52,6 +52,7 @@ SEEN = (
 pytestmark = pytest.mark.timeout(240)
 
 
+@pytest.mark.slow
 def test_whole_story_is_told_in_plain_lines_and_nothing_is_left(base: Path) -> None:
     done = subprocess.run(
         [*PLAY, "--once"], env=environment(base), capture_output=True, text=True, check=False

@@ -17,7 +17,7 @@ from tests.agent.keeping.world import CLAIMS, Agent
 
 pytestmark = pytest.mark.timeout(300)  # seconds of work, on a machine that does much else
 
-RANDOM_RUNS, PORTION = 3_000, 500
+RANDOM_RUNS, PORTION = 3_000, 250
 POLLING = "a device that stays taken"
 """Most of its effects are one lock, taken and given back."""
 CALLS = ("edits", "needs", "apply", "revert", "create", "destroy", "set_mode", "find")
@@ -30,6 +30,7 @@ def loop() -> Iterator[VirtualLoop]:
     made.close()
 
 
+@pytest.mark.slow
 def test_no_end_of_an_agent_at_any_effect_loses_or_leaves_anything(loop: VirtualLoop) -> None:
     """All schedules of one end and of two, and of more: every state that ends can leave."""
     found = {name: explore(scenario, loop) for name, scenario in SCENARIOS.items()}

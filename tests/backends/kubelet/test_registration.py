@@ -218,7 +218,8 @@ async def test_resource_that_the_kubelet_refuses_is_told_and_others_go_on(
         await sim.wait_for(lambda: key in here.node.problems)
         await relisted(sim)
         reason, remedy = here.node.problems[key]
-        assert here.node.statuses[-1].detail == "1 of 2 resources connected"
+        half = "1 of 2 resources connected"
+        await sim.wait_for(lambda: here.node.statuses[-1].detail == half)
 
     assert reason.startswith("the kubelet refuses kubernetes.io/x: ")
     assert "invalid" in reason
