@@ -5,7 +5,7 @@ Not here: deadlines and threads, which are the lane's, and what several vendors 
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from itertools import combinations
 from typing import TypeVar
 
@@ -115,10 +115,11 @@ def read_inventory(vendor: Vendor, host: Host) -> VendorReport:
     if wrong := contradictions(devices, links, groups):
         bug = _problem(vendor.name, None, PluginContractError("; ".join(wrong)))
         return VendorReport(vendor=vendor.name, answered=False, problems=(bug,))
+    wrong_of = cache(partial(_node_wrong, host))  # many devices share a file
     return VendorReport(
         vendor=vendor.name,
         answered=True,
-        devices=tuple(_with_nodes(host, device, problems) for device in devices),
+        devices=tuple(_with_nodes(wrong_of, device, problems) for device in devices),
         links=(*links, *derived_links(devices, links)),
         groups=groups,
         problems=problems,
@@ -137,15 +138,18 @@ def as_found(host: Host, devices: Iterable[Device]) -> tuple[Device, ...]:
 
 def _as_found(device: Device, nodes: frozenset[int]) -> Device:
     # The kubelet turns pods away for good whose device is on a NUMA node that it does not list.
-    locality = device.locality
-    if locality.numa_node not in nodes:
-        locality = attrs.evolve(locality, numa_node=None)
-    near = tuple(node for node in locality.near_nodes if node in nodes)
+    said = device.locality
+    numa = said.numa_node if said.numa_node in nodes else None
+    near = tuple(node for node in said.near_nodes if node in nodes)
+    if (device.conditions, device.standing) == ((), Standing.PRESENT) and (
+        (said.numa_node, said.near_nodes) == (numa, near)
+    ):
+        return device
     return attrs.evolve(
         device,
         conditions=(),
         standing=Standing.PRESENT,
-        locality=attrs.evolve(locality, near_nodes=near),
+        locality=attrs.evolve(said, numa_node=numa, near_nodes=near),
     )
 
 
@@ -364,12 +368,12 @@ def _told(
     return checked_conditions(vendor, device, vendor.conditions(host, device, known))
 
 
-def _with_nodes(host: Host, device: Device, problems: list[Problem]) -> Device:
+def _with_nodes(
+    wrong_of: Callable[[str, str], str], device: Device, problems: list[Problem]
+) -> Device:
     """*device* with a condition for a file that is missing."""
     try:
-        wrong = [
-            said for node in device.nodes if (said := _node_wrong(host, node.on_host, node.kind))
-        ]
+        wrong = [said for node in device.nodes if (said := wrong_of(node.on_host, node.kind))]
     except SourceError as error:
         problems.append(_problem(device.id.vendor, device.id.name, error))
         return device

@@ -51,7 +51,7 @@ def _test(kind: object) -> _Test:
 def _plain(kind: object) -> _Test:
     if not isinstance(kind, type) or kind is object:
         return lambda _value: ""
-    taken = (int, float) if kind is float else kind
+    taken = _class_of(kind)
 
     def test(value: object) -> str:
         if not isinstance(value, taken) or (type(value) is bool and kind is not bool):
@@ -73,28 +73,28 @@ def _writable(text: str) -> bool:
 
 def _one_of(kinds: tuple[object, ...]) -> _Test:
     others = [kind for kind in kinds if kind is not NoneType]
-    tests = [_test(kind) for kind in others]
+    tests = [(_class_of(kind), _test(kind)) for kind in others]
     optional = len(others) < len(kinds)
 
     def test(value: object) -> str:
         # Most fields of most values are None: there are thousands of them at each read.
         if value is None and optional:
             return ""
-        faults: list[str] = []
-        for one in tests:
-            if not (fault := one(value)):
-                return ""
-            faults.append(fault)
-        # Of several, that of the class which the value was meant to be says most.
-        meant = [f for k, f in zip(others, faults, strict=True) if _is_meant(k, value)]
-        return meant[0] if meant else _expected(kinds, value)
+        # What is wrong with it, of the class that it was meant to be, says most.
+        faults = [one(value) for kind, one in tests if isinstance(value, kind)]
+        if not faults:
+            return _expected(kinds, value)
+        return "" if "" in faults else faults[0]
 
     return test
 
 
-def _is_meant(kind: object, value: object) -> bool:
+def _class_of(kind: object) -> type | tuple[type, ...]:
+    """What is worth a test whether it is of *kind*: an annotation says more than its class."""
     plain = get_origin(kind) or kind
-    return isinstance(plain, type) and isinstance(value, plain)
+    if not isinstance(plain, type):
+        return object
+    return (int, float) if plain is float else plain
 
 
 def _several(container: object, kind: object) -> _Test:

@@ -57,6 +57,37 @@ def test_links_are_followed_below_the_root_only(host: RealHost) -> None:
         host.resolve("/sys/away/passwd")
 
 
+@pytest.mark.parametrize(
+    "link, target, path, led",
+    [
+        ("sys/two", "./link/.", "/sys/two/size", "/sys/real/size"),
+        ("sys/real/back", "../link/../real", "/sys/real/back/size", "/sys/real/size"),
+        ("sys/real/back", "..", "//sys/./real/back/link/size", "/sys/real/size"),
+        ("sys/real/far", "../../../../sys", "/sys/real/far/link", "/sys/real"),
+        ("sys/none", "/sys/not/there", "/sys/none", "/sys/not/there"),
+    ],
+)
+def test_links_lead_where_a_process_with_that_root_would_come(
+    root: Path, host: RealHost, link: str, target: str, path: str, led: str
+) -> None:
+    (root / link).symlink_to(target)
+    if host.exists(led):
+        assert host.resolve(path) == led
+        assert host.names(path) == host.names(led)
+        assert host.stat(path) == host.stat(led)
+    else:
+        with pytest.raises(NotThere):
+            host.resolve(path)
+
+
+def test_links_that_leave_the_root_do_not_come_back_into_it(root: Path, host: RealHost) -> None:
+    (root / "sys/absolute").symlink_to(root / "sys/real")
+    (root / "sys/relative").symlink_to(f"../../{root.name}/sys/real")
+
+    assert not host.exists("/sys/absolute/size")
+    assert not host.exists("/sys/relative/size")
+
+
 def test_a_link_to_itself_leads_to_nothing(root: Path, host: RealHost) -> None:
     (root / "sys/there").symlink_to("back")
     (root / "sys/back").symlink_to("there")

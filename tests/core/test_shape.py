@@ -1,6 +1,6 @@
 """Values that are not what their classes declare."""
 
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 import pytest
@@ -133,6 +133,10 @@ class Pair:
 )
 def test_tuple_of_fixed_length_is_looked_at_place_by_place(value: Any, fault: str) -> None:  # type: ignore[explicit-any]  # anything
     assert misfit(Pair, Pair(value)) == fault
+
+
+def test_annotation_that_is_no_class_takes_anything() -> None:
+    assert misfit(Literal["on"] | int, "off") == ""
 
 
 def test_other_class_does_not_fit() -> None:

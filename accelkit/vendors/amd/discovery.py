@@ -214,7 +214,8 @@ def _parts(
     for number, start in enumerate(profile.starts):
         node = card.parts.get(number)
         files = None if node is None else common.drm.get(node.render_minor)
-        part = make.part(whole, profile, start)
+        own = {} if files is None else {"nodes": files.nodes, "handle": files.owner}
+        part = make.part(whole, profile, start, **own)
         if node is None or files is None:
             lacks = "KFD does not have it" if node is None else "it has no render node"
             yield Unreadable(
@@ -224,7 +225,7 @@ def _parts(
                 remedy="see dmesg for 'no drm node assigned': the kernel has too few minors",
             )
             continue
-        yield attrs.evolve(part, nodes=files.nodes, handle=files.owner)
+        yield part
 
 
 def _unique_id(card: Card) -> str:
