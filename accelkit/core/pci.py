@@ -96,7 +96,7 @@ class PciFunction:
 
     @property
     def locality(self) -> Locality:
-        """Where it hangs, as far as the firmware says."""
+        """Where it hangs, as far as it is told: no device is lost for what is not."""
         node = numa_of(self.host, self.address)
         return Locality(
             pci_address=self.address,
@@ -151,7 +151,7 @@ def pcie_root(host: Host, address: str) -> str | None:
     """
     try:
         parts = host.resolve(f"{FUNCTIONS}/{address}").split("/")
-    except NotThere:
+    except SourceError:
         return None
     return next((part for part in parts if _ROOT.fullmatch(part)), None)
 
@@ -186,7 +186,7 @@ def _bridges(host: Host, address: str, maker: int) -> list[str]:
     """Addresses of the bridges above a function, from the root down, without those of its board."""
     try:
         parts = host.resolve(f"{FUNCTIONS}/{address}").split("/")
-    except NotThere:
+    except SourceError:
         return []
     above = [part for part in parts[:-1] if _ADDRESS.fullmatch(part)]
     for _ in range(_OWN_BRIDGES):
@@ -198,7 +198,7 @@ def _bridges(host: Host, address: str, maker: int) -> list[str]:
 def _made_by(host: Host, address: str, maker: int) -> bool:
     try:
         return _id(host.read(f"{FUNCTIONS}/{address}/vendor")) == maker
-    except NotThere:
+    except SourceError:
         return False
 
 
@@ -210,13 +210,13 @@ def numa_of(host: Host, address: str) -> int | None:
     """
     try:
         node = int(host.read(f"{FUNCTIONS}/{address}/numa_node"))
-    except (NotThere, ValueError):
+    except (SourceError, ValueError):
         return None
     return node if _has_cpus(host, node) else None
 
 
 def cpu_nodes(host: Host) -> tuple[int, ...]:
-    """NUMA nodes that have CPUs, ascending; empty: the kernel knows no nodes."""
+    """NUMA nodes that have CPUs, ascending; empty: the kernel knows no nodes, or does not say."""
     return tuple(node for node in _nodes(host) if _has_cpus(host, node))
 
 
@@ -236,7 +236,11 @@ def near_nodes(host: Host, node: int) -> tuple[int, ...]:
 
 
 def _nodes(host: Host) -> list[int]:
-    return sorted(int(m[1]) for name in host.names(NODES) if (m := _NODE.fullmatch(name)))
+    try:
+        names = host.names(NODES)
+    except SourceError:
+        return []
+    return sorted(int(m[1]) for name in names if (m := _NODE.fullmatch(name)))
 
 
 def _has_cpus(host: Host, node: int) -> bool:

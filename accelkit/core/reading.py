@@ -129,10 +129,7 @@ def read_inventory(vendor: Vendor, host: Host) -> VendorReport:
 
 def as_found(host: Host, devices: Iterable[Device]) -> tuple[Device, ...]:
     """*devices* without what only the core may say, on NUMA nodes that *host* lists."""
-    try:
-        nodes = frozenset(cpu_nodes(host))
-    except SourceError:  # they are on none that is known
-        nodes = frozenset()
+    nodes = frozenset(cpu_nodes(host))
     return tuple(_as_found(device, nodes) for device in devices)
 
 

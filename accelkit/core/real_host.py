@@ -274,11 +274,11 @@ def guarded_import(name: str) -> FunctionTable:
         LibraryMissing: It cannot be imported here.
     """
     # Bindings load C libraries while they are imported, print about it, and look up symbols and
-    # environment variables that an older driver does not have.
+    # environment variables that an older driver does not have; some then raise, or end, anyhow.
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             return importlib.import_module(name)
-    except (ImportError, OSError, KeyError, AttributeError) as error:
+    except (Exception, SystemExit) as error:
         raise LibraryMissing(
             f"the Python module {name} cannot be imported: {type(error).__name__}: {error}",
             operation="module",

@@ -344,6 +344,29 @@ def test_numa_facts_that_may_not_be_read_are_as_if_they_were_not_told(tmp_path: 
     host = Closed(RealHost(str(tmp_path)))
 
     assert (cpu_nodes(host), near_nodes(host, 0)) == ((), (0,))
+    assert numa_of(host, "0000:41:00.0") is None
+
+
+def test_place_that_may_not_be_looked_at_is_not_told_and_costs_nothing_else(
+    tmp_path: Path,
+) -> None:
+    class Closed(Door):
+        def names(self, path: str) -> tuple[str, ...]:
+            raise SourceError(f"{path}: cannot list it")
+
+        def resolve(self, path: str) -> str:
+            raise SourceError(f"{path}: cannot resolve it")
+
+    put_function(tmp_path, "0000:41:00.0")
+    function = PciFunction(address="0000:41:00.0", host=Closed(RealHost(str(tmp_path))))
+    places = {
+        "0000:41:00.0": DeviceId(vendor="v", name="a"),
+        "0000:42:00.0": DeviceId(vendor="v", name="b"),
+    }
+
+    assert function.locality.pcie_root is None
+    assert cpu_nodes(function.host) == ()
+    assert list(switch_links(function.host, places, maker=0x10DE)) == []
 
 
 @pytest.mark.parametrize(

@@ -236,7 +236,16 @@ def test_a_module_is_a_python_binding() -> None:
     assert RealHost().module("colorsys").rgb_to_hsv(0, 0, 0) == (0.0, 0.0, 0)
 
 
-@pytest.mark.parametrize("error", ["KeyError('ROCM')", "AttributeError('f')", "OSError('so')"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        "KeyError('ROCM')",
+        "AttributeError('f')",
+        "OSError('so')",
+        "Exception('so')",
+        "SystemExit(1)",
+    ],
+)
 def test_a_module_that_cannot_be_imported_is_missing_and_silent(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -7,6 +7,7 @@ from contextlib import suppress
 import attrs
 
 from accelkit import (
+    AccessDenied,
     Device,
     FrozenMap,
     Host,
@@ -21,7 +22,7 @@ from accelkit import (
 from accelkit.vendors.amd import facts
 from accelkit.vendors.amd.card import Card, nodes_by_address, optional, read_card, said
 from accelkit.vendors.amd.cutting import attributes_of
-from accelkit.vendors.amd.drm import DrmFiles, read_drm
+from accelkit.vendors.amd.drm import DrmFiles, files_of, files_of_partitions
 from accelkit.vendors.amd.kfd import Topology, memory_of, read_topology
 
 Make = Callable[..., Device]  # type: ignore[explicit-any]  # fields of Device
@@ -45,7 +46,9 @@ class Common:
     """What is the same for all GPUs of a host."""
 
     host: Host
-    drm: Mapping[int, DrmFiles]
+    topology: Topology
+    partitions: Mapping[int, DrmFiles]
+    """Device files of partitions, by the minor of the render node."""
     driver: Mapping[str, Version | str]
 
 
@@ -55,7 +58,11 @@ def discover_all(
     """Every GPU of *functions*, and every partition of one that is cut."""
     bound = []
     for function in functions:
-        driver = function.driver
+        try:
+            driver = function.driver
+        except SourceError as error:
+            yield _unreadable(function, error)
+            continue
         if driver == facts.DRIVER:
             bound.append(function)
         elif driver not in facts.FOREIGN_DRIVERS:
@@ -64,7 +71,12 @@ def discover_all(
         return
     topology = read_topology(host)
     nodes = nodes_by_address(topology.nodes, (f.address for f in bound))
-    common = Common(host=host, drm=read_drm(host, bound), driver=dict(driver_attributes(host)))
+    common = Common(
+        host=host,
+        topology=topology,
+        partitions=files_of_partitions(host),
+        driver=dict(driver_attributes(host)),
+    )
     devices: list[tuple[Device, tuple[Device | Unreadable, ...]]] = []
     for function in bound:
         try:
@@ -96,7 +108,7 @@ def _without_compute(host: Host, function: PciFunction, topology: Topology) -> U
             subject=function.address,
             code=topology.denied.code,
             reason=str(topology.denied),
-            remedy="let the agent use all device files: KFD hides GPUs whose files it may not open",
+            remedy=_way_to_nodes(topology.denied),
         )
     if not host.exists(facts.KFD):
         return Unreadable(
@@ -111,6 +123,12 @@ def _without_compute(host: Host, function: PciFunction, topology: Topology) -> U
         reason=f"{facts.DRIVER} is bound, and KFD does not have the GPU",
         remedy="see dmesg for kfd and for the GPU's address: it may be unsupported or defective",
     )
+
+
+def _way_to_nodes(error: SourceError) -> str:
+    if isinstance(error, AccessDenied):
+        return "let the agent use all device files: KFD hides GPUs whose files it may not open"
+    return error.remedy or "see dmesg for kfd and amdgpu"
 
 
 def _unreadable(function: PciFunction, error: SourceError | ValueError | ModelError) -> Unreadable:
@@ -151,17 +169,19 @@ def _devices(
     if len(card.parts) > card.expected or max(card.parts) >= card.expected:
         now = "uncut" if card.grid is None else card.grid.now.mode
         raise ValueError(f"it is {now}, and KFD has {len(card.parts)} nodes of it")
-    whole = _whole(card, common, make)
-    return whole, tuple(_parts(card, whole, common, make))
+    # The first partition has the files of the PCI function.
+    drm = {**common.partitions, **files_of(card.function)}
+    whole = _whole(card, drm, common, make)
+    return whole, tuple(_parts(card, whole, drm, common.topology.denied, make))
 
 
-def _whole(card: Card, common: Common, make: Makers) -> Device:
+def _whole(card: Card, drm: Mapping[int, DrmFiles], common: Common, make: Makers) -> Device:
     function, unique = card.function, _unique_id(card)
     units = sum(n.compute_units for n in card.parts.values()) * card.expected // len(card.parts)
     if units > _MOST_UNITS:
         raise ValueError(f"{units} compute units")
     memory = _memory(card, common.host)
-    files = common.drm.get(card.first.render_minor)
+    files = drm.get(card.first.render_minor)
     cut = card.expected > 1
     name = f"gpu-{unique}" if unique else f"gpu-{dns_label(function.address)}"
     device = make.whole(
@@ -206,26 +226,34 @@ def _with_files(device: Device, card: Card, files: DrmFiles | None) -> Device:
 
 
 def _parts(
-    card: Card, whole: Device, common: Common, make: Makers
+    card: Card,
+    whole: Device,
+    drm: Mapping[int, DrmFiles],
+    denied: SourceError | None,
+    make: Makers,
 ) -> Iterator[Device | Unreadable]:
     if card.grid is None or card.expected == 1:
         return
     profile = next(p for p in whole.profiles if p.name == card.grid.now.profile)
     for number, start in enumerate(profile.starts):
         node = card.parts.get(number)
-        files = None if node is None else common.drm.get(node.render_minor)
+        files = None if node is None else drm.get(node.render_minor)
         own = {} if files is None else {"nodes": files.nodes, "handle": files.owner}
         part = make.part(whole, profile, start, **own)
-        if node is None or files is None:
+        if node is None and denied is not None:
+            lacks, remedy = str(denied), _way_to_nodes(denied)
+        elif node is None or files is None:
             lacks = "KFD does not have it" if node is None else "it has no render node"
-            yield Unreadable(
-                subject=part.id.name,
-                code="partition-missing",
-                reason=f"partition {number} of {card.expected}: {lacks}",
-                remedy="see dmesg for 'no drm node assigned': the kernel has too few minors",
-            )
+            remedy = "see dmesg for 'no drm node assigned': the kernel has too few minors"
+        else:
+            yield part
             continue
-        yield part
+        yield Unreadable(
+            subject=part.id.name,
+            code="partition-missing",
+            reason=f"partition {number} of {card.expected}: {lacks}",
+            remedy=remedy,
+        )
 
 
 def _unique_id(card: Card) -> str:
@@ -284,10 +312,10 @@ def driver_attributes(host: Host) -> Iterator[tuple[str, Version | str]]:
 
 
 def read_module(host: Host, name: str) -> str:
-    """What the kernel says of the driver's module; empty: nothing."""
+    """What the kernel says of the driver's module; empty: nothing, or not to us."""
     try:
         return host.read(f"{facts.MODULE}/{name}").strip()
-    except NotThere:
+    except SourceError:
         return ""
 
 

@@ -1,7 +1,7 @@
 """Which device files belong to which GPU or partition. Not here: who may use them."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 
 import attrs
 
@@ -35,28 +35,28 @@ class DrmFiles:
         return tuple(DeviceNode(path=path) for path in (facts.KFD_NODE, *self.own))
 
 
-def read_drm(host: Host, functions: Iterable[PciFunction]) -> Mapping[int, DrmFiles]:
-    """Device files by the minor of the render node.
+def files_of(function: PciFunction) -> Mapping[int, DrmFiles]:
+    """Device files of a PCI function, by the minor of the render node."""
+    return _files(function.host, function.address, function.path("drm"))
 
-    The kernel keeps more platform devices than there are partitions: one counts only if KFD names
-    its minor.
+
+def files_of_partitions(host: Host) -> Mapping[int, DrmFiles]:
+    """The same of all platform devices.
+
+    The kernel keeps more of them than there are partitions: one counts only if KFD names its minor.
     """
     found: dict[int, DrmFiles] = {}
-    for owner, folder in (*_of_functions(functions), *_of_partitions(host)):
-        names = host.names(folder)
-        card = next((name for name in names if _CARD.fullmatch(name)), None)
-        for name in names:
-            if (render := _RENDER.fullmatch(name)) is not None:
-                found[int(render[1])] = DrmFiles(card=card, render=name, owner=owner)
+    for name in host.names(PLATFORM):
+        if (xcp := _XCP.fullmatch(name)) is not None:
+            found |= _files(host, f"amdgpu_xcp_{xcp[1]}", f"{PLATFORM}/{name}/drm")
     return found
 
 
-def _of_functions(functions: Iterable[PciFunction]) -> Iterator[tuple[str, str]]:
-    for function in functions:
-        yield function.address, function.path("drm")
-
-
-def _of_partitions(host: Host) -> Iterator[tuple[str, str]]:
-    for name in host.names(PLATFORM):
-        if (xcp := _XCP.fullmatch(name)) is not None:
-            yield f"amdgpu_xcp_{xcp[1]}", f"{PLATFORM}/{name}/drm"
+def _files(host: Host, owner: str, folder: str) -> dict[int, DrmFiles]:
+    names = host.names(folder)
+    card = next((name for name in names if _CARD.fullmatch(name)), None)
+    return {
+        int(render[1]): DrmFiles(card=card, render=name, owner=owner)
+        for name in names
+        if (render := _RENDER.fullmatch(name)) is not None
+    }

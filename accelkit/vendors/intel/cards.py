@@ -4,9 +4,9 @@ import re
 
 import attrs
 
-from accelkit import DeviceNode, FrozenMap, Host, PciFunction
+from accelkit import DeviceNode, FrozenMap, Host, PciFunction, SourceError
 from accelkit.vendors.intel import facts
-from accelkit.vendors.intel.reading import number_at, text_at
+from accelkit.vendors.intel.reading import measured_at, text_at
 
 _MINOR = re.compile(r"(card|renderD)[0-9]{1,7}")
 _TILE = re.compile(r"tile[0-9]{1,3}")
@@ -93,7 +93,7 @@ def memory_of(card: Card, model: facts.Model) -> int | None:
     the window that the firmware gave it. A smaller window is all that a virtual machine has.
     """
     if card.folder is not None and card.driver == facts.I915:
-        told = number_at(card.function.host, f"{card.folder}/lmem_total_bytes")
+        told = measured_at(card.function.host, f"{card.folder}/lmem_total_bytes")
         if told is not None and told > 0:
             return told
     if not model.memory:
@@ -148,6 +148,9 @@ def software_of(host: Host) -> Software:
 
 
 def _release(host: Host, path: str) -> str | None:
-    """The version at *path*; None: there is none, or what is there is none."""
-    text = text_at(host, path)
+    """The version at *path*; None: there is none that can be read, or what is there is none."""
+    try:
+        text = text_at(host, path)
+    except SourceError:
+        return None
     return text if text and text.isprintable() and len(text) <= _LONGEST_RELEASE else None

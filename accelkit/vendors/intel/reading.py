@@ -2,7 +2,7 @@
 
 import re
 
-from accelkit import Host, NotThere, PciFunction, SourceError
+from accelkit import AccessDenied, Host, NotThere, PciFunction, SourceError
 
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
@@ -28,6 +28,20 @@ def number_at(host: Host, path: str) -> int | None:
     """
     text = text_at(host, path)
     return int(text) if text is not None and _NUMBER.fullmatch(text) else None
+
+
+def measured_at(host: Host, path: str) -> int | None:
+    """The same of a sensor, which may have no data now (ENODATA): then there is none.
+
+    Raises:
+        AccessDenied: It may not be read.
+    """
+    try:
+        return number_at(host, path)
+    except AccessDenied:
+        raise
+    except SourceError:
+        return None
 
 
 def link_at(function: PciFunction, name: str) -> str | None:

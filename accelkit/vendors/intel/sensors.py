@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from accelkit import Device, FrozenMap, Host, PciFunction, Sample, SourceError
 from accelkit.vendors.intel import cards
-from accelkit.vendors.intel.reading import number_at, text_at
+from accelkit.vendors.intel.reading import measured_at, text_at
 
 _HWMON = re.compile(r"hwmon[0-9]{1,4}")
 _GT = re.compile(r"gt[0-9]{1,3}")
@@ -42,7 +42,7 @@ def temperatures(function: PciFunction) -> Iterator[tuple[str, float]]:
     """
     for folder in _hwmon(function):
         for name, where in _SENSORS.items():
-            value = number_at(function.host, f"{folder}/{name}_input")
+            value = measured_at(function.host, f"{folder}/{name}_input")
             if value is not None and -100_000 < value < 1_000_000:
                 yield where, value * _MILLI
 
@@ -73,14 +73,14 @@ def throttle_reasons(function: PciFunction) -> set[str]:
     for _, _, beginning in _gts(function):
         folder, _, prefix = beginning.rpartition("/")
         status = "status" if prefix == "reason_" else f"{prefix}status"
-        if text_at(function.host, f"{folder}/{status}") == "0":
+        if measured_at(function.host, f"{folder}/{status}") == 0:
             continue
         for name in function.host.names(folder):
             reason = name.removeprefix(prefix)
             if (
                 name.startswith(prefix)
                 and re.fullmatch(r"[a-z0-9_]{1,20}", reason)
-                and text_at(function.host, f"{folder}/{name}") == "1"
+                and measured_at(function.host, f"{folder}/{name}") == 1
             ):
                 found.add(reason)
     return found - {"status"}
@@ -108,11 +108,11 @@ def _of(function: PciFunction, device: Device) -> Iterator[Sample]:
     for where, celsius in dict(temperatures(function)).items():
         yield sample("hw_temperature_celsius", celsius, sensor=where)
     for folder in [*_hwmon(function)][:1]:
-        if (energy := number_at(host, f"{folder}/energy1_input")) is not None and energy >= 0:
+        if (energy := measured_at(host, f"{folder}/energy1_input")) is not None and energy >= 0:
             yield sample("hw_energy_joules_total", energy * _MICRO)
-        if (limit := number_at(host, f"{folder}/power1_max")) is not None and limit > 0:
+        if (limit := measured_at(host, f"{folder}/power1_max")) is not None and limit > 0:
             yield sample("hw_power_limit_watts", limit * _MICRO)
     for gt, folder, _ in _gts(function):
         for name in ("act_freq", "rps_act_freq_mhz"):
-            if (mhz := number_at(host, f"{folder}/{name}")) is not None and mhz >= 0:
+            if (mhz := measured_at(host, f"{folder}/{name}")) is not None and mhz >= 0:
                 yield sample("hw_frequency_hertz", mhz * _MEGA, domain=gt)

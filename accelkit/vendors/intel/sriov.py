@@ -104,7 +104,7 @@ def virtual_functions(
 
 
 def memory_of_vf(physical: cards.Card, position: int) -> int | None:
-    """Bytes of memory that a virtual function was given; None: the driver does not say.
+    """Bytes of memory that a virtual function was given; None: the driver does not say it to us.
 
     Source:
         xe of Linux 7.0: sriov_admin/vfN/profile/vram_quota, which counts from 1. i915 of Intel's
@@ -112,11 +112,14 @@ def memory_of_vf(physical: cards.Card, position: int) -> int | None:
     """
     host, name = physical.function.host, f"vf{position + 1}"
     if "sriov_admin" in physical.files:
-        path = physical.function.path(f"sriov_admin/{name}/profile/vram_quota")
-        quota = number_at(host, path)
-        return quota if quota is not None and quota > 0 else None
-    folder = f"{physical.folder}/prelim_iov/{name}"
-    parts = [number_at(host, f"{folder}/{gt}/lmem_quota") for gt in host.names(folder)]
+        paths = [physical.function.path(f"sriov_admin/{name}/profile/vram_quota")]
+    else:
+        folder = f"{physical.folder}/prelim_iov/{name}"
+        paths = [f"{folder}/{gt}/lmem_quota" for gt in host.names(folder)]
+    try:
+        parts = [number_at(host, path) for path in paths]
+    except SourceError:
+        return None
     return sum(part for part in parts if part is not None and part > 0) or None
 
 

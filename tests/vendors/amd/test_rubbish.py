@@ -19,6 +19,7 @@ from tests.vendors.amd.bench import Make, evidence
 
 BUGS = {"plugin-bug", "plugin-contract"}
 NODES = "/sys/devices/virtual/kfd/kfd/topology/nodes"
+VERSIONS = ("version", "srcversion")
 
 
 @attrs.frozen
@@ -90,6 +91,10 @@ class Liar(Door):
     def names(self, path: str) -> tuple[str, ...]:
         lie = self.lies.get(path)
         return super().names(path) if lie is None else tuple(lie().split())
+
+    def resolve(self, path: str) -> str:
+        lie = self.lies.get(path)
+        return super().resolve(path) if lie is None else lie()
 
 
 def denied() -> str:
@@ -229,6 +234,43 @@ def test_gpu_that_may_not_be_seen_is_told_with_the_reason(bench: Make) -> None:
 
     assert hidden.code == "access-denied"
     assert "device files" in hidden.remedy
+
+
+def test_partition_that_may_not_be_seen_is_told_with_the_reason(bench: Make) -> None:
+    """It was said to lack a device number, which sends people to look for one."""
+    made = bench("mi300x", 1)
+    made.do("mode gpu-0 DPX")
+    host = Liar(made.host, {f"{NODES}/3/properties": denied})
+    (hidden,) = (u for u in made.vendor.discover(host) if isinstance(u, Unreadable))
+
+    assert hidden.code == "partition-missing"
+    assert hidden.reason == "partition 1 of 2: this process may not read it"
+    assert "device files" in hidden.remedy
+
+
+@pytest.mark.parametrize("name", ["drm", "driver"])
+@pytest.mark.parametrize("lie", [denied, looping])
+def test_gpu_whose_folder_cannot_be_looked_into_costs_no_other(
+    bench: Make, name: str, lie: Answer
+) -> None:
+    made = bench("mi300x", 2)
+    first, second = made.devices()
+    host = Liar(made.host, {made.function(first, name): lie})
+    found = list(made.vendor.discover(host))
+
+    assert [one for one in found if isinstance(one, Device)] == [second]
+    assert [one.subject for one in found if isinstance(one, Unreadable)] == [
+        first.locality.pci_address
+    ]
+
+
+def test_version_of_the_driver_that_may_not_be_read_is_left_out(bench: Make) -> None:
+    made = bench("mi210", 1)
+    host = Liar(made.host, {f"/sys/module/amdgpu/{name}": denied for name in VERSIONS})
+    (device,) = made.vendor.discover(host)
+
+    assert isinstance(device, Device)
+    assert {"driverVersion", "driverSrcVersion"}.isdisjoint(device.attributes)
 
 
 def test_gpu_that_goes_while_it_is_looked_at_is_not_there(bench: Make) -> None:

@@ -187,6 +187,30 @@ def test_one_bad_file_of_one_gpu_leaves_the_other_alone(
     assert "0000-04-00-0-0xe211" in {d.id.name for d in found.devices}
 
 
+@pytest.mark.parametrize("error", [AccessDenied, SourceError])
+def test_gpu_of_which_less_can_be_read_is_there_all_the_same(
+    directory: str, error: type[SourceError]
+) -> None:
+    known = devices_of(directory)
+    names = ("numa_node", "osrelease", "version", "vram_quota")
+    host = Noisy(MachineHost(directory), dict.fromkeys(names, error))
+    report = read_inventory(Intel(IntelOptions()), host)
+
+    assert [d.id for d in report.devices] == [d.id for d in known]
+    assert report.problems == ()
+
+
+def test_sensor_without_data_leaves_all_else_known(directory: str) -> None:
+    """Drivers answer ENODATA then, and the health of the GPU was unknown for it."""
+    vendor, known = Intel(IntelOptions()), devices_of(directory)
+    names = ("temp2_input", "energy1_input", "act_freq", "status", "reason_thermal")
+    host = Noisy(MachineHost(directory), dict.fromkeys(names, SourceError))
+    told = {s.metric for s in vendor.samples(host, known)}
+
+    assert [c.code for d in known for c in vendor.conditions(host, d, ())] == []
+    assert told == {"hw_memory_size_bytes", "hw_temperature_celsius", "hw_power_limit_watts"}
+
+
 def test_links_that_lead_to_each_other_are_survived(bench: Make) -> None:
     made = bench("arc-pro-b60", 2)
     made.do("vfs gpu-0 2")
