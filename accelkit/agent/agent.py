@@ -289,7 +289,9 @@ class Agent:
             yield from loops.all_of(self._knowledge, source, self._measuring, self._clock)
         host = self._parts.host
         ear = Ear(self._problems) if host.live else FileEar(host, self._clock)
-        yield ear.listen(Interpreting(self._knowledge).take)
+        interpreting = Interpreting(self._knowledge, self._clock)
+        yield ear.listen(interpreting.take)
+        yield from interpreting.loops()
         if self._parts.holdings is not None:
             yield loops.read_holdings(self._knowledge, self._shared.holdings, self._clock)
         yield from self._duties.loops(self.problems)

@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 UEVENT, LOG = "uevent", "kernel"
 NUMBER = "number"
 """Field of a line of the log: which record of this boot it is, from 0."""
+MISSED = "missed"
+"""Source of a signal that stands for those that were lost: look for yourselves."""
 UNHEARD = "kernel-unheard"
 LOOK_S = 1.0
 """Between two looks at the files of a simulated machine."""
@@ -32,6 +34,7 @@ _MOST_WAITING = 1 << 16
 """Signals that nobody has looked at yet; more are dropped, as the kernel does."""
 _AT_ONCE = 256
 """Of them are read before anybody else has a turn."""
+_SOME = Signal(source=MISSED)
 _RECORD = re.compile(rb"[0-9]+,([0-9]+),[0-9]+,[^;\n]*;([^\n]*)")
 """Documentation/ABI/testing/dev-kmsg."""
 
@@ -104,6 +107,7 @@ class Ear:
         self._problems = problems
         self._kmsg = kmsg
         self._waiting: asyncio.Queue[Signal] = asyncio.Queue(_MOST_WAITING)
+        self._missed = False
 
     async def listen(self, take: Callable[[Signal], Awaitable[None]]) -> None:
         """Let every signal be taken, one after the other, as long as the task lives."""
@@ -111,29 +115,40 @@ class Ear:
             self._open("the kernel's log", stack, self._open_log)
             self._open("uevents", stack, self._open_uevents)
             while True:
-                await take(await self._waiting.get())
+                signal = await self._waiting.get()
+                if self._missed:
+                    self._missed = False
+                    await take(_SOME)
+                if signal is not _SOME:
+                    await take(signal)
 
     def _open(self, what: str, stack: ExitStack, way: Callable[[ExitStack], None]) -> None:
         try:
             way(stack)
         except OSError as error:
-            reason = f"{what} cannot be heard: {error.strerror or error}"
-            remedy = "give the agent CAP_SYSLOG and the host's /dev/kmsg and network, or poll on"
-            self._problems.note(AGENT, UNHEARD, what, reason, remedy)
+            self._note(what, error)
+
+    def _note(self, what: str, error: OSError) -> None:
+        reason = f"{what} cannot be heard: {error.strerror or error}"
+        remedy = "give the agent CAP_SYSLOG and the host's /dev/kmsg and network, or poll on"
+        self._problems.note(AGENT, UNHEARD, what, reason, remedy)
 
     def _open_log(self, stack: ExitStack) -> None:
         number = os.open(self._kmsg, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         stack.callback(os.close, number)
-        self._read_with(stack, number, lambda: self._read_log(number))
+        self._read_with("the kernel's log", stack, number, lambda: self._read_log(number))
 
     def _open_uevents(self, stack: ExitStack) -> None:
         kind = socket.SOCK_RAW | socket.SOCK_NONBLOCK
         plug = socket.socket(socket.AF_NETLINK, kind, _KOBJECT_UEVENT)
         stack.callback(plug.close)
         plug.bind((0, _FROM_KERNEL))
-        self._read_with(stack, plug.fileno(), lambda: self._put(uevent(plug.recv(_ROOM))))
+        number = plug.fileno()
+        self._read_with("uevents", stack, number, lambda: self._put(uevent(plug.recv(_ROOM))))
 
-    def _read_with(self, stack: ExitStack, number: int, read: Callable[[], None]) -> None:
+    def _read_with(
+        self, what: str, stack: ExitStack, number: int, read: Callable[[], None]
+    ) -> None:
         """Read one thing after the other while there is one."""
 
         def ready() -> None:
@@ -144,18 +159,33 @@ class Ear:
                     return
                 except OSError as error:
                     # Records that were overwritten, or more than there was room for: read on.
-                    if error.errno not in {errno.EPIPE, errno.ENOBUFS, errno.EINVAL}:
-                        log.warning("kernel heard no more", extra={"error": str(error)})
-                        loop.remove_reader(number)
-                        return
+                    if error.errno in {errno.EPIPE, errno.ENOBUFS, errno.EINVAL}:
+                        self._miss()
+                        continue
+                    loop.remove_reader(number)
+                    self._note(what, error)
+                    return
 
         loop = asyncio.get_running_loop()
         loop.add_reader(number, ready)
         stack.callback(loop.remove_reader, number)
 
     def _read_log(self, number: int) -> None:
-        self._put(log_line(os.read(number, _ROOM)))
+        record = os.read(number, _ROOM)
+        if not record:
+            raise OSError(errno.EIO, "it has come to an end")
+        self._put(log_line(record))
 
     def _put(self, signal: Signal | None) -> None:
-        if signal is not None and not self._waiting.full():
+        if signal is None:
+            return
+        if self._waiting.full():
+            self._miss()
+        else:
             self._waiting.put_nowait(signal)
+
+    def _miss(self) -> None:
+        """Have it told, once for all that is waiting now, that something was lost."""
+        if not self._missed and not self._waiting.full():
+            self._waiting.put_nowait(_SOME)
+        self._missed = True

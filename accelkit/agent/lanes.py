@@ -280,6 +280,11 @@ class Lanes:
         """How many calls overran and go on."""
         return sum(lane.stuck for lane in self.all)
 
+    @property
+    def reads_hang(self) -> bool:
+        """Whether a read call overran and goes on: no other one is made meanwhile."""
+        return self._read.stuck
+
     async def read(self, call: str, work: Callable[[], T]) -> T:
         """A read call: none overlaps with another."""
         return await self._read.call(call, work, deadline_s=self.deadline_s(call))

@@ -19,6 +19,7 @@ from accelkit.core.clock import Clock
 from accelkit.core.errors import (
     AccelkitError,
     PluginError,
+    SourceError,
     SourceTimeout,
 )
 from accelkit.core.foreign import code_of, in_words, remedy_of, text_of
@@ -295,8 +296,21 @@ class Source:
             return None
 
     async def interpret(self, signal: Signal) -> tuple[Event, ...]:
-        """What *signal* means to it; never raises."""
-        return await self._told(calls.INTERPRET, signal) or ()
+        """What *signal* means to it; nothing where that is a bug of it.
+
+        Raises:
+            SourceError: It could not be asked, or did not answer in time.
+        """
+        key = (calls.INTERPRET.name, "")
+        try:
+            events = await self._read(calls.INTERPRET, signal)
+        except Exception as error:
+            self._note(key, error)
+            if isinstance(error, SourceError):
+                raise
+            return ()
+        self.problems.pop(key, None)
+        return events
 
     async def watched_files(self) -> Seen | None:
         """Files that its signals name, as they are now; None: not known. Never raises."""

@@ -9,7 +9,6 @@ import pytest
 
 from accelkit.agent.admission import Pending
 from accelkit.agent.holders import Holders
-from accelkit.agent.interpreting import Interpreting
 from accelkit.agent.kernel import FileEar
 from accelkit.agent.knowledge import Knowledge
 from accelkit.agent.problems import Problems
@@ -21,6 +20,7 @@ from accelkit.core.vendor import Signal
 from accelkit.testing.machine_host import MachineHost
 from accelkit.testing.shared import vendor_class
 from accelkit.testing.simulate import set_state, simulate
+from tests.agent.signalled import interpreting
 
 CLOCK = RealClock()
 PATIENCE_S = 20
@@ -105,18 +105,18 @@ def knowing(directory: str, vendor: str) -> Knowledge:
 async def hear(directory: str, knowledge: Knowledge, *verbs: str) -> None:
     """Take all that the machine's kernel says while *verbs* happen to it."""
     heard = asyncio.Event()
-    interpreting = Interpreting(knowledge)
+    async with interpreting(knowledge) as told:
 
-    async def take(signal: Signal) -> None:
-        await interpreting.take(signal)
-        if signal.subject == LAST:
-            heard.set()
+        async def take(signal: Signal) -> None:
+            await told(signal)
+            if signal.subject == LAST:
+                heard.set()
 
-    listening = asyncio.create_task(FileEar(MachineHost(directory), CLOCK).listen(take))
-    await asyncio.sleep(0)  # uevents of before it listens are nobody's
-    for verb in (*verbs, f"uevent change {LAST} SUBSYSTEM=none"):
-        set_state(directory, verb.split())
-    async with asyncio.timeout(PATIENCE_S):
-        await heard.wait()
-    listening.cancel()
-    await asyncio.gather(listening, return_exceptions=True)
+        listening = asyncio.create_task(FileEar(MachineHost(directory), CLOCK).listen(take))
+        await asyncio.sleep(0)  # uevents of before it listens are nobody's
+        for verb in (*verbs, f"uevent change {LAST} SUBSYSTEM=none"):
+            set_state(directory, verb.split())
+        async with asyncio.timeout(PATIENCE_S):
+            await heard.wait()
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
