@@ -42,6 +42,8 @@ log = logging.getLogger(__name__)
 
 TICK_S = 0.5
 """A follower leads within two of them."""
+SOON_S = 0.01
+"""At least between two looks, whatever is due."""
 HANG_S = 10.0
 """A loop that did not turn for so long hangs."""
 GRACE_S = 30.0
@@ -324,7 +326,7 @@ class Agent:
                 self._knowledge.commit()
             through = {holding.through for holding in self._knowledge.store.view.holdings}
             self._backends.start(self._knowledge.policy, through)
-            await self._clock.sleep(min(TICK_S, max(0.0, self._until_due())))
+            await self._clock.sleep(min(TICK_S, max(SOON_S, self._until_due())))
 
     def _until_due(self) -> float:
         """Seconds until time alone changes how a device is judged."""

@@ -39,7 +39,7 @@ class Forgotten:
 
 
 async def clear(knowledge: Knowledge, gone: Gone) -> Forgotten:
-    """Forget evidence, read devices again, and let nothing hold them down.
+    """Forget evidence, read devices again, and let nothing hold them or their partitions down.
 
     Raises:
         UnknownDevice: Nothing is called so, or has the code.
@@ -49,7 +49,7 @@ async def clear(knowledge: Knowledge, gone: Gone) -> Forgotten:
     if not devices and not about:
         raise _unknown(knowledge, gone.subject)
     evidence = tuple(e for e in about if gone.code in {None, e.code})
-    ids = frozenset(device.id for device in devices)
+    ids = frozenset(device.id for device in _with_parts(knowledge, devices))
     codes = {*(e.code for e in about), *_held(knowledge, ids)}
     if gone.code is not None and gone.code not in codes:
         there = f"there is {', '.join(sorted(codes))}" if codes else "there is nothing to clear"
@@ -70,6 +70,13 @@ async def clear(knowledge: Knowledge, gone: Gone) -> Forgotten:
         extra={"subject": gone.subject, "codes": [e.code for e in evidence], "code": gone.code},
     )
     return Forgotten(devices=tuple(sorted(ids)), evidence=evidence)
+
+
+def _with_parts(knowledge: Knowledge, devices: tuple[Device, ...]) -> Iterator[Device]:
+    """*devices*, and the partitions that faults of them reach."""
+    wholes = {device.id for device in devices}
+    snapshot = knowledge.store.view.snapshot
+    return (d for d in snapshot.devices if d.id in wholes or d.parent in wholes)
 
 
 def _words(device: Device) -> frozenset[str]:

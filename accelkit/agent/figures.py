@@ -74,16 +74,22 @@ def show_problems(metrics: Metrics, problems: Iterable[Problem]) -> None:
 
 
 def show_events(metrics: Metrics, view: View, evidence: Iterable[Evidence]) -> None:
-    """Count what was heard: of a device where one has that name, else of the vendor."""
+    """Count what was heard: of a device where one has that name, else of the vendor.
+
+    What a library and the kernel both told counts once.
+    """
     known = {
         (device.id.vendor, name): str(device.id)
         for device in view.snapshot.devices
         for name in names_of(device)
     }
-    counts: Counter[Labels] = Counter()
+    told: Counter[tuple[str, str, str]] = Counter()
     for heard in evidence:
         device = known.get((heard.vendor, heard.subject), heard.vendor)
-        counts[device, heard.code] += heard.count
+        told[device, heard.code, heard.source] += heard.count
+    counts: dict[Labels, float] = {}
+    for (device, code, _), count in told.items():
+        counts[device, code] = max(count, counts.get((device, code), 0))
     metrics.replace("accelkit_device_events_total", counts)
 
 

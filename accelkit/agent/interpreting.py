@@ -56,7 +56,7 @@ class _Listener:
         self._knowledge = knowledge
         self._source = source
         self._clock = clock
-        declared = source.kind.signals
+        declared: object = source.kind.signals
         self._wanted = declared if isinstance(declared, Signals) else None
         self.waiting: asyncio.Queue[Signal] = asyncio.Queue(MOST_WAITING)
 
@@ -100,7 +100,8 @@ class _Listener:
             SourceError: It could not be asked what *signal* means.
         """
         source = self._source
-        self._wanted = self._wanted or await source.signals()
+        if self._wanted is None:
+            self._wanted = await source.signals()
         if self._wanted is None:
             return False
         if not _matches(self._wanted, signal):

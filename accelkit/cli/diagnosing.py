@@ -10,6 +10,8 @@ from pathlib import Path
 from accelkit.core.allocation import Finding
 from accelkit.core.model import Problem
 from accelkit.core.policy import Policy
+from accelkit.core.values import Health, Severity
+from accelkit.core.view import View
 
 NO_DEVICES = "no device is offered"
 NO_CLAIMS = "claims are not prepared"
@@ -28,6 +30,20 @@ def findings_of(problems: tuple[Problem, ...]) -> Iterator[Finding]:
             remedy=problem.remedy,
             sure=True,
         )
+
+
+def ill_devices(view: View) -> Iterator[Finding]:
+    """Devices that nobody can have, and why."""
+    for device, verdict in view.verdicts.items():
+        if verdict.health is Health.UNHEALTHY:
+            fatal = (c for c in verdict.reasons if c.severity is Severity.FATAL)
+            yield Finding(
+                symptom=f"{device} is {verdict.health}",
+                suspect=device.vendor,
+                proof="; ".join(f"{c.code}: {c.message}" if c.message else c.code for c in fatal),
+                remedy=f"mend what it tells; if that is done: accelkit health clear {device}",
+                sure=True,
+            )
 
 
 def look_around(policy: Policy) -> Iterator[Finding]:

@@ -45,7 +45,7 @@ def command(*, form: Form, **asked: Unpack[Asked]) -> int:
 async def _examine(asked: Asked) -> "tuple[Finding, ...]":
     """Everything that is found, the sure first; what vendors say, before what we see."""
     from accelkit.cli.composing import at_host  # noqa: PLC0415 - help does without
-    from accelkit.cli.diagnosing import findings_of, look_around  # noqa: PLC0415 - the same
+    from accelkit.cli.diagnosing import findings_of, ill_devices, look_around  # noqa: PLC0415 - the same
     from accelkit.cli.loading import load_installed  # noqa: PLC0415 - the same
     from accelkit.cli.node import open_node  # noqa: PLC0415 - the same
     from accelkit.cli.policy_files import read_policy  # noqa: PLC0415 - the same
@@ -59,9 +59,9 @@ async def _examine(asked: Asked) -> "tuple[Finding, ...]":
             for source in opened.knowledge.sources.values()
             for finding in await source.diagnose()
         ]
-        problems = opened.reading(policy, registry).view.snapshot.problems
+        view = opened.reading(policy, registry).view
     finally:
         opened.close()
     ours = look_around(policy) if opened.real else ()
-    found = (*told, *findings_of(problems), *ours)
+    found = (*told, *findings_of(view.snapshot.problems), *ill_devices(view), *ours)
     return tuple(sorted(found, key=lambda one: not one.sure))

@@ -4,7 +4,7 @@ Not here: what events mean; that is the vendor's to say.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeAlias
 
 import attrs
@@ -13,6 +13,7 @@ from accelkit.core.model import Device, Event, Evidence
 
 MOST_EVIDENCE = 256
 """Entries kept for one vendor."""
+_NEXT = timedelta(microseconds=1)
 Key: TypeAlias = tuple[str, str, str]
 """Vendor, subject and code."""
 
@@ -30,7 +31,8 @@ def record(
         evidence: What was written down before, of every vendor.
         vendor: Whose events they are.
         events: In the order in which they came; each counts once.
-        now: When they came.
+        now: When they came. No two entries of *vendor* have it as their time, and later ones have
+            later times though the clock was set back: of a fault and its cure they show the order.
         serious: Codes of entries that are the last to be dropped.
 
     Returns:
@@ -38,7 +40,9 @@ def record(
         were last heard of longest ago are dropped.
     """
     kept = {key_of(e): e for e in evidence}
+    at = max((e.last for e in kept.values() if e.vendor == vendor), default=None)
     for event in events:
+        at = now if at is None or at < now else at + _NEXT
         key = (vendor, event.subject or "", event.code)
         before = kept.get(key)
         kept[key] = Evidence(
@@ -47,8 +51,8 @@ def record(
             code=event.code,
             source=event.source,
             count=1 if before is None else before.count + 1,
-            first=now if before is None else before.first,
-            last=now,
+            first=at if before is None else before.first,
+            last=at,
             data=event.data,
         )
     return _bounded(kept, serious)

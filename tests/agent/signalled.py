@@ -1,8 +1,9 @@
 """Vendors that are asked what signals mean, until all of them are."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
+from typing import Protocol
 
 from accelkit.agent.interpreting import Interpreting
 from accelkit.agent.knowledge import Knowledge
@@ -12,8 +13,12 @@ from accelkit.core.vendor import Signal
 PATIENCE_S = 60
 
 
+class Tell(Protocol):
+    def __call__(self, *signals: Signal) -> Coroutine[None, None, None]: ...
+
+
 @asynccontextmanager
-async def interpreting(knowledge: Knowledge) -> AsyncIterator[Callable[..., Awaitable[None]]]:  # type: ignore[explicit-any]  # of as many signals as a test likes
+async def interpreting(knowledge: Knowledge) -> AsyncIterator[Tell]:
     """Tells signals to the vendors of *knowledge*; returns when all were asked about them."""
     made = Interpreting(knowledge, RealClock())
     tasks = [asyncio.create_task(loop) for loop in made.loops()]

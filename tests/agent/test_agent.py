@@ -2,13 +2,17 @@ import asyncio
 import logging
 import re
 import shutil
+import time
+from itertools import pairwise
 from pathlib import Path
 
 import attrs
 import pytest
 
 from accelkit.agent import listening
-from accelkit.agent.agent import Agent
+from accelkit.agent.agent import SOON_S, Agent
+from accelkit.agent.knowledge import Knowledge
+from accelkit.agent.leader import Lease
 from accelkit.core.backend import BackendFactory, NodePort
 from accelkit.core.errors import BackendError, ConfigError, TransportError
 from accelkit.core.model import Holder, Holding
@@ -424,3 +428,21 @@ async def test_holders_that_cannot_be_asked_are_a_problem_and_the_last_ones_stay
         await until(lambda: "holders-unknown" not in codes_of(agent))
 
     assert kept == (held,)
+
+
+async def test_verdict_that_stayed_due_would_not_keep_the_agent_busy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Knowledge, "due_at", lambda _knowledge: 0.0)
+    check, looks = Lease.check, []
+
+    def checked(lease: Lease) -> bool:
+        looks.append(time.monotonic())
+        return check(lease)
+
+    monkeypatch.setattr(Lease, "check", checked)
+    async with running(parts(tmp_path, Toy())):
+        await until(lambda: len(looks) > 20)
+
+    # The first one is made before there are ticks.
+    assert all(after - before > SOON_S / 2 for before, after in pairwise(looks[1:]))

@@ -130,3 +130,15 @@ def test_events_are_counted_by_device_whatever_it_was_called() -> None:
     show_events(metrics, VIEW, heard)
 
     assert series(metrics, "accelkit_device_events_total") == {("toy/a", "x"): 6, ("toy", "x"): 9}
+
+
+def test_what_library_and_kernel_both_tell_counts_once() -> None:
+    metrics = Metrics()
+    heard = [
+        Evidence(vendor="toy", subject=s, code="x", source=by, count=n, first=NOW, last=NOW)
+        for s, by, n in (("UUID-1", "library", 2), ("0000:01:00.0", "kernel", 3))
+    ]
+
+    show_events(metrics, VIEW, heard)
+
+    assert series(metrics, "accelkit_device_events_total") == {("toy/a", "x"): 3}

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import attrs
@@ -11,8 +12,10 @@ from accelkit.agent.agent import Agent, Parts
 from accelkit.agent.memory import COURSE, DAMAGED
 from accelkit.cli.agent_socket import NotKnown, ask
 from accelkit.core.errors import TransportError
-from accelkit.core.model import Event
+from accelkit.core.host import Host
+from accelkit.core.model import Condition, Device, Event, Evidence, Profile, Unreadable
 from accelkit.core.policy import Flap, HealthPolicy, Seconds
+from accelkit.core.values import Scope
 from accelkit.core.vendor import Vendor
 from accelkit.core.view import Verdict
 from tests.agent.toys import (
@@ -195,6 +198,45 @@ async def test_operator_ends_what_holds_a_device_down(tmp_path: Path) -> None:
 
     assert left == ["recovering"]
     assert after == {"ill/a": "HEALTHY", "ill/b": "UNHEALTHY"}
+
+
+class IllTree(Ill):
+    """A device that is cut, and falls ill with all of its parts."""
+
+    half = Profile(name="half", slug="half", size=1, starts=(0, 1))
+
+    def discover(self, host: Host) -> Iterable[Device | Unreadable]:
+        del host
+        whole = self.device("a", kind="toy", slots=2, profiles=(self.half,), usable=False)
+        yield whole
+        yield self.partition(whole, self.half, 1)
+
+    def conditions(
+        self, host: Host, device: Device, evidence: tuple[Evidence, ...]
+    ) -> Iterable[Condition]:
+        for condition in super().conditions(host, device, evidence):
+            if device.parent is None:
+                yield attrs.evolve(condition, scope=Scope.TREE)
+
+
+async def test_operator_ends_what_holds_the_partitions_of_a_device_down(tmp_path: Path) -> None:
+    both, part = {"ill/a", "ill/a-half-1"}, "ill/a-half-1"
+    health = HealthPolicy(flap=Flap(changes=1))
+    vendor = IllTree()
+    vendor.ill = False
+    async with running(of(tmp_path, vendor, health)) as agent:
+        await until(lambda: health_of(agent) == dict.fromkeys(both, "HEALTHY"))
+        vendor.ill = True
+        await until(lambda: health_of(agent) == dict.fromkeys(both, "UNHEALTHY"))
+        vendor.ill = False
+        await until(lambda: verdict(agent, part).until is not None)
+        held = [reason.code for reason in verdict(agent, part).reasons]
+        answer = await clear(tmp_path, "ill/a")
+        after = health_of(agent)
+
+    assert held == ["flapping", "recovering"]
+    assert answer == {"devices": sorted(both), "evidence": []}
+    assert after == dict.fromkeys(both, "HEALTHY")
 
 
 async def test_what_the_vendor_still_reads_stays(tmp_path: Path) -> None:

@@ -40,6 +40,20 @@ def test_what_vendors_and_accelkit_find_is_listed_the_sure_first(node: Path, run
     assert "nvidia/0000:03:00.0 has the problem driver-not-ready" in symptoms
 
 
+def test_device_that_nobody_can_have_is_told_with_its_faults(node: Path, run: Run) -> None:
+    set_state(str(node), ["recovery", "gpu-1", "1"])
+
+    answer = run("doctor", "--host", node, "-o", "json")
+
+    (finding,) = json.loads(answer.out)["items"]
+    device = finding["symptom"].partition(" ")[0]
+    assert answer.code == 1
+    assert finding["symptom"] == f"{device} is UNHEALTHY"
+    assert device.startswith("nvidia/gpu-")
+    assert finding["proof"].startswith("needs-reset: The driver asks for a reset of the GPU.")
+    assert finding["remedy"].endswith(f": accelkit health clear {device}")
+
+
 def paths(folder: Path) -> Policy:
     where = {name: str(folder / name) for name in ("kubelet", "cdi", "run")}
     return Policy(paths=Paths(**where))

@@ -133,3 +133,15 @@ def test_to_merge_is_the_same_in_any_order(one: list[Event], other: list[Event])
 
     assert merge(ours, theirs) == merge(theirs, ours)
     assert merge(ours, ours) == ours
+
+
+def test_later_events_have_later_times_though_the_clock_is_set_back() -> None:
+    fault = record((), "toy", [Event(subject="a", code="fault", source="kernel")], LATER)
+    cured = record(fault, "toy", [Event(subject="a", code="cure", source="kernel")], START)
+    again = record(cured, "toy", [Event(subject="a", code="fault", source="kernel")], START)
+    other = record(again, "other", [Event(subject="a", code="fault", source="kernel")], START)
+
+    times = {(e.vendor, e.code): e.last for e in other}
+    assert {e.code: e.last for e in cured}["cure"] > LATER
+    assert times["toy", "fault"] > times["toy", "cure"]
+    assert times["other", "fault"] == START

@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 
 from accelkit.core.health import assess, judge, next_change
 from accelkit.core.model import Condition, Device, Snapshot
-from accelkit.core.policy import HealthPolicy, SeverityOverride
+from accelkit.core.policy import Flap, HealthPolicy, SeverityOverride
 from accelkit.core.units import Seconds
 from accelkit.core.values import Health, Scope, Severity, Standing
 from accelkit.core.view import Verdict
@@ -170,3 +170,28 @@ def test_times_alone_do_not_make_verdicts_differ() -> None:
     early = assess((), None, 0.0, USUAL, now=START)
 
     assert assess((), None, 9.0, USUAL, now=START + timedelta(hours=1)) == early
+
+
+some_time = st.sampled_from([0.0, 0.1, 1.0, 60.0]).map(Seconds)
+policies = st.builds(
+    HealthPolicy,
+    grace_for_unknown=some_time,
+    recover_after=some_time,
+    flap=st.builds(Flap, changes=st.integers(0, 2), within=some_time, hold=some_time),
+)
+looks = st.lists(st.tuples(some_time, conditions, st.booleans()), min_size=1, max_size=8)
+
+
+@given(policies, looks, st.floats(0, 1e9))
+def test_what_was_due_is_over_after_another_look_or_two(
+    policy: HealthPolicy, told: list[tuple[Seconds, list[Condition], bool]], start_s: float
+) -> None:
+    verdict, now_s = None, start_s
+    for passed, found, known in told:
+        now_s += passed
+        for _ in range(3):  # without a hold, flapping begins at one look and ends at the next
+            verdict = assess(found, verdict, now_s, policy, known=known)
+
+        assert verdict is not None
+        due = next_change({gpu("a").id: verdict}, policy)
+        assert due is None or due > now_s
