@@ -3,6 +3,7 @@
 import json
 import math
 import shlex
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, redirect_stdout
@@ -16,6 +17,7 @@ from accelkit.cli.showing import Form, show_tree, styled
 
 if TYPE_CHECKING:
     from accelkit.conformance.report import Report, Result
+    from accelkit.conformance.runner import Options, Select
     from accelkit.conformance.subjects import Subject
     from accelkit.conformance.waivers import Waiver
 
@@ -142,12 +144,7 @@ def run(
 
     Ends with 1 if a must failed.
     """
-    from accelkit.conformance.runner import (  # noqa: PLC0415 - help does without
-        Options,
-        Select,
-        chosen,
-        run as run_all,
-    )
+    from accelkit.conformance.runner import Options, Select, chosen  # noqa: PLC0415 - help does without
 
     options = Options(
         seed=seed,
@@ -161,18 +158,45 @@ def run(
     chosen(select)  # what is wrong about it is told before anything else
     if junit is not None:
         _write_to(junit, "")  # what cannot be written is better known before the run
+    subjects = _subjects(whom, deadline_scale)
+    # What CI stops takes away what it started, as by Ctrl-C.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        reports, ended = _run_all(subjects, select, options, form)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    _write(reports, form, junit)
+    if ended is not None:
+        raise ended
+    return int(any(report.failed for report in reports))
+
+
+def _run_all(
+    subjects: "Sequence[Subject]", select: "Select", options: "Options", form: Form
+) -> "tuple[list[Report], KeyboardInterrupt | None]":
+    """What came of each of *subjects*, and what ended it before all were done."""
+    from accelkit.conformance.runner import Interrupted, run as run_one  # noqa: PLC0415 - see above
+
     reports: list[Report] = []
-    for subject in _subjects(whom, deadline_scale):
+    ended: KeyboardInterrupt | None = None
+    for number, subject in enumerate(subjects, 1):
         if form is Form.TABLE:
-            click.echo(f"{subject.kind} {subject.name}, seed {seed}")
+            click.echo(f"{subject.kind} {subject.name}, seed {options.seed}")
         heard = _show_result if form is Form.TABLE else _nothing
-        # What a plugin prints must not get into a document.
-        with nullcontext() if form is Form.TABLE else redirect_stdout(sys.stderr):
-            reports.append(run_all(subject, select=select, options=options, heard=heard))
+        try:
+            # What a plugin prints must not get into a document.
+            with nullcontext() if form is Form.TABLE else redirect_stdout(sys.stderr):
+                reports.append(run_one(subject, select=select, options=options, heard=heard))
+        except Interrupted as error:
+            reports.append(error.report)
+            ended = error
         if form is Form.TABLE:
             _show_end(reports[-1])
-    _write(reports, form, junit)
-    return int(any(report.failed for report in reports))
+        if ended is not None:
+            names = ", ".join(one.name for one in subjects[number:])
+            click.echo(f"interrupted{names and f'; not begun: {names}'}", err=True)
+            break
+    return reports, ended
 
 
 def _subjects(whom: Whom, scale: float) -> "Sequence[Subject]":
@@ -258,10 +282,11 @@ def _show_result(result: "Result") -> None:
 
 
 def _show_end(report: "Report") -> None:
-    for badge, granted in report.badges.items():
-        click.echo(f"badge {badge}: {'granted' if granted else 'refused'}")
-    counts = ", ".join(f"{n} {verdict}" for verdict, n in report.summary.items() if n)
-    click.echo(f"{counts or 'nothing to run'}\n")
+    from accelkit.conformance.render import end_of  # noqa: PLC0415 - help does without
+
+    for line in end_of(report):
+        click.echo(line)
+    click.echo()
 
 
 def _write(reports: "Sequence[Report]", form: Form, junit: Path | None) -> None:

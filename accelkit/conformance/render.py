@@ -35,9 +35,17 @@ def _lines(report: Report) -> Iterable[str]:
     yield f"{report.kind} {report.name}{product}, seed {report.seed}"
     yield "ID    VERDICT        CLAIM"
     yield from (line_of(result) for result in report.results)
+    yield from end_of(report)
+
+
+def end_of(report: Report) -> Iterable[str]:
+    """Badges, how many checks ended how, and which were not run."""
     for badge, granted in report.badges.items():
         yield f"badge {badge}: {'granted' if granted else 'refused'}"
-    yield ", ".join(f"{count} {verdict}" for verdict, count in report.summary.items() if count)
+    counts = [f"{count} {verdict}" for verdict, count in report.summary.items() if count]
+    yield ", ".join(counts) or "no check was run"
+    if report.not_run:
+        yield f"{len(report.not_run)} not run: {' '.join(report.not_run)}"
 
 
 def as_json(reports: Iterable[Report]) -> str:
@@ -66,6 +74,7 @@ def _document(report: Report) -> dict[str, object]:
         },
         "badges": {b: "granted" if granted else "refused" for b, granted in report.badges.items()},
         "checks": [_entry(result) for result in report.results],
+        "not_run": list(report.not_run),
         "summary": {str(verdict): count for verdict, count in report.summary.items()},
     }
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
+from accelkit.conformance.checks import AnyCheck
 from accelkit.conformance.model import Badge, Level, Verdict
 from accelkit.core.values import FrozenMap, freeze
 
@@ -35,16 +36,15 @@ class Report:
     product: str = ""
     seed: int = 0
     results: tuple[Result, ...] = ()
+    badges: FrozenMap[Badge, bool] = FrozenMap()
+    """See *granted*."""
+    not_run: tuple[str, ...] = ()
+    """Ids of checks that were asked for, and that the run did not come to."""
 
     @property
     def failed(self) -> tuple[Result, ...]:
         """Must checks that failed or are unstable: the answer is no if there is one."""
         return tuple(r for r in self.results if r.must and r.verdict in BAD)
-
-    @property
-    def badges(self) -> FrozenMap[Badge, bool]:
-        """Each badge that some check of it applied to: whether it is granted."""
-        return FrozenMap(granted(self.results))
 
     @property
     def summary(self) -> Mapping[Verdict, int]:
@@ -55,14 +55,26 @@ class Report:
 BAD = frozenset({Verdict.FAIL, Verdict.UNSTABLE})
 
 
-def granted(results: Iterable[Result]) -> dict[Badge, bool]:
+def granted(checks: Iterable[AnyCheck], verdicts: Mapping[str, Verdict]) -> dict[Badge, bool]:
     """Whether every applicable must check of a badge passed, for each badge.
 
     A waiver keeps the run from failing; it earns nothing.
+
+    Args:
+        checks: All that there are.
+        verdicts: Of those that were run, or that are known not to apply, by id.
+
+    Returns:
+        Without badges that nothing applies to, and without those of which nothing failed so far,
+        and something was not run.
     """
+    musts = [check for check in checks if check.must]
     found: dict[Badge, bool] = {}
-    for result in results:
-        if result.must and result.verdict is not Verdict.NOT_APPLICABLE:
-            for badge in result.badges:
-                found[badge] = found.get(badge, True) and result.verdict is Verdict.PASS
+    for badge in Badge:
+        ends = {verdicts.get(check.id) for check in musts if badge in check.badges}
+        ends.discard(Verdict.NOT_APPLICABLE)
+        if ends - {Verdict.PASS, None}:
+            found[badge] = False
+        elif ends == {Verdict.PASS}:
+            found[badge] = True
     return found

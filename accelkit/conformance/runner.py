@@ -1,10 +1,19 @@
 """Runs checks on a subject, each by itself. Not here: what the checks look at."""
 
+import contextlib
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from collections.abc import (
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set as AbstractSet,
+)
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import date
 from typing import cast
@@ -24,7 +33,7 @@ from accelkit.conformance.model import (
     Unanswered,
     Verdict,
 )
-from accelkit.conformance.report import BAD, Report, Result
+from accelkit.conformance.report import BAD, Report, Result, granted
 from accelkit.conformance.setups import Setup
 from accelkit.conformance.sims.plugins import said
 from accelkit.conformance.socket_bench import SocketBench
@@ -32,11 +41,12 @@ from accelkit.conformance.stage import Stages
 from accelkit.conformance.subjects import DriverSubject, PluginSubject, Subject
 from accelkit.conformance.waivers import Waiver
 from accelkit.core.errors import ConfigError
-from accelkit.core.values import freeze
+from accelkit.core.values import FrozenMap, freeze
 from accelkit.core.vendor import ABILITIES
 
 LIMIT_S = {Level.L1: 60.0, Level.L2: 60.0}
 """How long one check may take before it counts as hanging."""
+_LOOK_S = 0.2
 
 
 @attrs.frozen(kw_only=True, field_transformer=freeze)
@@ -77,6 +87,18 @@ class Options:
 DEFAULTS = Options()
 
 
+class Interrupted(KeyboardInterrupt):
+    """Somebody ended a run half way; nothing of it runs any more.
+
+    Args:
+        report: What it had come to.
+    """
+
+    def __init__(self, report: Report) -> None:
+        super().__init__()
+        self.report = report
+
+
 def run(
     subject: Subject,
     *,
@@ -94,24 +116,50 @@ def run(
 
     Raises:
         ConfigError: *select* names what there is not, or a subject cannot be set up.
+        Interrupted: By Ctrl-C.
     """
+    checks = chosen(select)
     results: list[Result] = []
-    for result in _results(chosen(select), subject, options):
-        results.append(result)
-        heard(result)
-        if options.fail_fast and result.must and result.verdict in BAD:
-            break
+    try:
+        with contextlib.closing(_results(checks, subject, options)) as coming:
+            for result in coming:
+                results.append(result)
+                heard(result)
+                if options.fail_fast and result.must and result.verdict in BAD:
+                    break
+    except KeyboardInterrupt:
+        raise Interrupted(_report(checks, results, subject, options)) from None
+    return _report(checks, results, subject, options)
+
+
+def _report(
+    checks: Sequence[AnyCheck], results: Sequence[Result], subject: Subject, options: Options
+) -> Report:
+    verdicts = {result.id: result.verdict for result in results}
+    features = {level: subject.features(level) for level in Level}
+    lacking = {c.id: Verdict.NOT_APPLICABLE for c in CHECKS if any(why_not(c, subject, features))}
     return Report(
         kind=subject.kind,
         name=subject.name,
         abilities=subject.abilities(),
-        product=(subject.product or "") if isinstance(subject, PluginSubject) else "",
+        product=_product(subject),
         seed=options.seed,
         results=tuple(sorted(results, key=lambda result: result.id)),
+        badges=FrozenMap(granted(CHECKS, {**lacking, **verdicts})),
+        not_run=tuple(check.id for check in checks if check.id not in verdicts),
     )
 
 
-def _results(checks: Sequence[AnyCheck], subject: Subject, options: Options) -> Iterator[Result]:
+def _product(subject: Subject) -> str:
+    """Of the machines that *subject* is looked at on; empty: of its own."""
+    if not isinstance(subject, PluginSubject) or subject.simulated is None:
+        return ""
+    return subject.product or subject.simulated.products[0]
+
+
+def _results(
+    checks: Sequence[AnyCheck], subject: Subject, options: Options
+) -> Generator[Result, None, None]:
     """The results of *checks* as they come: those that share what runs one after another."""
     ordered = sorted(checks, key=_place)
     wished = [c.setup for c in ordered if c.arena is Arena.CLAIMS and not any(why_not(c, subject))]
@@ -129,6 +177,7 @@ def _results(checks: Sequence[AnyCheck], subject: Subject, options: Options) -> 
         ]
         yield from (done.result() for done in as_completed(coming))
     finally:
+        stages.over = True  # what runs still is no longer waited for
         pool.shutdown(cancel_futures=True)
         stages.close()
 
@@ -265,17 +314,33 @@ def _findings(
     )
     thread.start()
     limit_s = bench.patience(LIMIT_S[check.level])
-    thread.join(limit_s)
-    if thread.is_alive():
-        # It may go on, and find that all was taken away.
-        found = Found([f"the check has not ended after {limit_s:g} s: {_stands(thread)}"])
-    if found.findings and isinstance(bench, ClaimsBench):
-        bench.spoil()
+    try:
+        _wait_for(thread, limit_s, stages)
+        if thread.is_alive():
+            # It may go on, and find that all was taken away.
+            found = Found([f"the check has not ended after {limit_s:g} s: {_stands(thread)}"])
+        if found.findings and isinstance(bench, ClaimsBench):
+            bench.spoil()
+    finally:  # Ctrl-C comes while it waits
+        if lack := _closed(bench):
+            found.findings.append(lack)
+    return found
+
+
+def _wait_for(thread: threading.Thread, limit_s: float, stages: Stages) -> None:
+    """Until it has ended, was long enough, or nobody wants to know any more."""
+    until = time.monotonic() + limit_s
+    while thread.is_alive() and not stages.over and time.monotonic() < until:
+        thread.join(min(_LOOK_S, limit_s))
+
+
+def _closed(bench: Scope) -> str:
+    """Take away what *bench* made; returns what is wrong about that."""
     try:
         bench.close()
     except Exception as error:  # noqa: BLE001 - a subject may do anything
-        found.findings.append(f"it cannot be cleaned up: {_raised(error)}")
-    return found
+        return f"it cannot be cleaned up: {_raised(error)}"
+    return ""
 
 
 def _bench(check: AnyCheck, subject: Subject, seed: int, scale: float, stages: Stages) -> Scope:

@@ -317,6 +317,8 @@ class Stages:
         self._coming = None if coming is None else Counter(fitting(subject, s) for s in coming)
         self._idle: list[Stage] = []
         self._lock = threading.Lock()
+        self.over = False
+        """Nobody wants to know any more what checks come to."""
 
     def begin(self, setup: Setup) -> None:
         """Know that one of the checks with *setup* is not to come any more."""

@@ -13,9 +13,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TypeAlias
 
-from accelkit.conformance.checks import CHECKS, AnyCheck
+from accelkit.conformance.checks import CHECKS
 from accelkit.conformance.intree import IN_TREE, subject_of
-from accelkit.conformance.model import Badge, Level, Verdict
+from accelkit.conformance.model import Level, Verdict
 from accelkit.conformance.render import KUBERNETES
 from accelkit.conformance.report import Result, granted
 from accelkit.conformance.runner import Options, Select, run, why_not
@@ -112,12 +112,8 @@ def page_of(record: Record) -> Iterator[str]:
 
 def _row(subject: str, verdicts: Verdicts) -> str:
     vendor, _, product = subject.partition("/")
-    badges = granted(_result(check, verdicts[check.id]) for check in CHECKS if check.id in verdicts)
-    not_run = {
-        b for check in CHECKS if check.id not in verdicts and check.must for b in check.badges
-    }
-    order = [badge for badge in Badge if badge in badges.keys() - not_run]
-    words = [str(badge) if badges[badge] else f"~~{badge}~~" for badge in order]
+    badges = granted(CHECKS, verdicts)
+    words = [str(badge) if passed else f"~~{badge}~~" for badge, passed in badges.items()]
     counts = Counter(verdicts.values())
     numbers = (
         counts[Verdict.PASS],
@@ -127,17 +123,6 @@ def _row(subject: str, verdicts: Verdicts) -> str:
         len(CHECKS) - len(verdicts),
     )
     return f"| {vendor} | {product} | {', '.join(words)} | {' | '.join(map(str, numbers))} |"
-
-
-def _result(check: AnyCheck, verdict: Verdict) -> Result:
-    return Result(
-        id=check.id,
-        claim=check.claim,
-        level=check.level,
-        must=check.must,
-        badges=check.badges,
-        verdict=verdict,
-    )
 
 
 def _lacks() -> Iterator[str]:

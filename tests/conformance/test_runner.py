@@ -20,10 +20,11 @@ from accelkit.conformance.checks import CHECKS, AnyCheck
 from accelkit.conformance.checks.making import in_process
 from accelkit.conformance.model import Badge, Check, Feature, Inapplicable, Level, Verdict
 from accelkit.conformance.report import Report, Result, granted
-from accelkit.conformance.runner import Options, Select, chosen, run, run_check
+from accelkit.conformance.runner import Interrupted, Options, Select, chosen, run, run_check
 from accelkit.conformance.subjects import PluginSubject
 from accelkit.conformance.waivers import Waiver, read_waivers
 from accelkit.core.errors import ConfigError
+from accelkit.core.values import FrozenMap
 from accelkit.core.vendor import SupportsDiagnosis
 from accelkit.vendors.sim.vendor import Sim
 
@@ -253,9 +254,23 @@ def test_run_tells_results_as_they_come_and_stops_at_the_first_failure() -> None
         heard=heard.append,
     )
 
+    asked = [check.id for check in chosen(Select(only=("I",), never=("L2",)))]
     assert tuple(heard) == report.results
     assert report.results[-1].verdict is Verdict.FAIL
-    assert len(report.results) < len(chosen(Select(only=("I",), never=("L2",))))
+    assert report.not_run == tuple(asked[len(heard) :])
+    assert report.not_run
+
+
+def test_run_that_is_interrupted_tells_what_it_has_come_to() -> None:
+    def interrupts(result: Result) -> None:
+        assert result.id == "I01"
+        raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted) as ended:
+        run(SIM, select=Select(only=("I01", "I02")), heard=interrupts)
+
+    assert [result.id for result in ended.value.report.results] == ["I01"]
+    assert ended.value.report.not_run == ("I02",)
 
 
 def result_of(ident: str, verdict: Verdict, *findings: str, must: bool = True) -> Result:
@@ -270,23 +285,42 @@ def result_of(ident: str, verdict: Verdict, *findings: str, must: bool = True) -
     )
 
 
+def of_core(ident: str, *, must: bool = True) -> AnyCheck:
+    return attrs.evolve(checked(silent, must=must), id=ident, badges=frozenset({Badge.CORE}))
+
+
+PASSED = {"X01": Verdict.PASS}
+
+
 @pytest.mark.parametrize(
-    "result,badge",
+    "verdict, must, badges",
     [
-        (result_of("X02", Verdict.PASS), True),
-        (result_of("X02", Verdict.NOT_APPLICABLE, "no links"), True),
-        (result_of("X02", Verdict.FAIL, "wrong", must=False), True),
-        (result_of("X02", Verdict.FAIL, "wrong"), False),
-        (result_of("X02", Verdict.UNSTABLE, "at times"), False),
-        (result_of("X02", Verdict.WAIVED, "later", "wrong"), False),
+        (Verdict.PASS, True, {Badge.CORE: True}),
+        (Verdict.NOT_APPLICABLE, True, {Badge.CORE: True}),
+        (Verdict.FAIL, False, {Badge.CORE: True}),
+        (Verdict.FAIL, True, {Badge.CORE: False}),
+        (Verdict.UNSTABLE, True, {Badge.CORE: False}),
+        (Verdict.WAIVED, True, {Badge.CORE: False}),
     ],
 )
-def test_badge_needs_every_applicable_must_check(result: Result, badge: bool) -> None:
-    assert granted([result_of("X01", Verdict.PASS), result]) == {Badge.CORE: badge}
+def test_badge_needs_every_applicable_must_check(
+    verdict: Verdict, must: bool, badges: dict[Badge, bool]
+) -> None:
+    checks = [of_core("X01"), of_core("X02", must=must)]
+
+    assert granted(checks, {**PASSED, "X02": verdict}) == badges
+
+
+def test_badge_is_not_granted_before_each_of_its_checks_was_run() -> None:
+    """A run of one check granted the badge of fifty."""
+    checks = [of_core("X01"), of_core("X02"), of_core("X03")]
+
+    assert granted(checks, PASSED) == {}
+    assert granted(checks, {**PASSED, "X02": Verdict.FAIL}) == {Badge.CORE: False}
 
 
 def test_badge_to_which_nothing_applies_is_neither_granted_nor_refused() -> None:
-    assert granted([result_of("X01", Verdict.NOT_APPLICABLE, "no links")]) == {}
+    assert granted([of_core("X01")], {"X01": Verdict.NOT_APPLICABLE}) == {}
 
 
 REPORT = Report(
@@ -295,6 +329,8 @@ REPORT = Report(
     abilities=("health",),
     product="a100",
     seed=7,
+    badges=FrozenMap({Badge.CORE: False}),
+    not_run=("X05", "X06"),
     results=(
         result_of("X01", Verdict.PASS),
         result_of("X02", Verdict.FAIL, "device \x01 is wrong", "and another"),
@@ -310,7 +346,7 @@ def test_report_as_text_has_a_line_for_each_check_and_findings_below() -> None:
     assert "X01   pass           X01 holds.\n" in text
     assert f"\n{'':20} and another\n" in text
     assert "X03   not-applicable X03 holds. [no links]\n" in text
-    assert "badge core: refused\n1 pass, 2 fail, 1 not-applicable" in text
+    assert "badge core: refused\n1 pass, 2 fail, 1 not-applicable\n2 not run: X05 X06\n" in text
 
 
 def test_report_as_json_is_one_document() -> None:
@@ -319,6 +355,7 @@ def test_report_as_json_is_one_document() -> None:
     assert (found["apiVersion"], found["kind"]) == ("accelkit.dev/v1", "ConformanceReport")
     assert found["subject"]["name"] == "acme"
     assert found["badges"] == {"core": "refused"}
+    assert found["not_run"] == ["X05", "X06"]
     assert found["checks"][1]["findings"] == ["device \x01 is wrong", "and another"]
     assert found["summary"]["fail"] == 2
 

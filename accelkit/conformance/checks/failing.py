@@ -1,6 +1,7 @@
 """L and C: claims whose hardware fails, hangs or is let go. Not here: agents that end."""
 
 import asyncio
+import threading
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -90,10 +91,15 @@ async def _closed(agent: Agent, bench: PluginBench, kind: Kind, hold: Holding) -
     """What is wrong when the plugin is closed while it prepares a claim."""
     running = asyncio.create_task(_outcome(agent, kind, hold))
     await until(lambda: hold.entered.is_set() or running.done(), bench.patience(SOON_S))
-    closing = asyncio.create_task(
-        asyncio.to_thread(aside, agent.vendor.close, bench.patience(SOON_S))
-    )
-    await asyncio.sleep(_LOOK_S)
+    closes = threading.Event()
+
+    def close() -> None:
+        closes.set()
+        agent.vendor.close()
+
+    closing = asyncio.create_task(asyncio.to_thread(aside, close, bench.patience(SOON_S)))
+    await until(closes.is_set, bench.patience(SOON_S))
+    await until(closing.done, _BESIDE_S)  # it may also wait for what is prepared
     hold.go_on.set()
     ended, said = await closing
     outcome = await running
