@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
-from accelkit.core.allocation import Granted, Piece
+from accelkit.core.allocation import TOLERATES_ALL, Granted, Piece
 from accelkit.core.clock import Clock
 from accelkit.core.errors import DeviceUnavailable, IllegalSet, MissingParts, UnknownDevice
 from accelkit.core.model import Device, DeviceId, Holder, Holding
 from accelkit.core.policy import Offer
-from accelkit.core.values import GroupRule, HolderKind
-from accelkit.core.view import View
+from accelkit.core.values import GroupRule, Health, HolderKind, Severity
+from accelkit.core.view import Verdict, View
 
 PENDING_S = 60.0
 """An admission that nobody reports as a holding by then did not become one."""
@@ -88,20 +88,35 @@ def _available(view: View, device_id: DeviceId) -> Device:
     return device
 
 
-def check_health(view: View, device: Device) -> None:
+def check_health(view: View, device: Device, tolerates: Collection[str] = ()) -> None:
     """Check that *device* is well; of one that does not exist yet its parent's health counts.
+
+    Args:
+        view: What is known.
+        device: One that is offered.
+        tolerates: What may be wrong, see `Piece.tolerates`.
 
     Raises:
         DeviceUnavailable: It is not, or nobody knows.
     """
     judged = device.id if device.id in view.verdicts else device.root
     verdict = view.verdicts.get(judged)
-    if verdict is None or not verdict.good:
+    if not (verdict is not None and verdict.good) and not _tolerated(verdict, tolerates):
         why = ", ".join(c.code for c in verdict.reasons) if verdict else ""
         state = verdict.health.lower() if verdict else "not judged yet"
         raise DeviceUnavailable(
             f"{device.id} is {state}" + (f": {why}" if why else ""), remedy="see `accelkit devices`"
         )
+
+
+def _tolerated(verdict: Verdict | None, tolerates: Collection[str]) -> bool:
+    """Whether everything that is wrong by *verdict* may be; what has no code is its health."""
+    if TOLERATES_ALL in tolerates:
+        return True
+    health = Health.UNKNOWN if verdict is None else verdict.health
+    reasons = () if verdict is None else verdict.reasons
+    fatal = {one.code for one in reasons if one.severity is Severity.FATAL}
+    return (fatal or {health.lower()}) <= {*tolerates}
 
 
 def check_law(view: View, chosen: Collection[DeviceId]) -> None:

@@ -188,13 +188,6 @@ def _samples(vendor: Vendor, host: Host, devices: tuple[Device, ...]) -> tuple[S
     return checked(vendor, Sample, vendor.samples(host, devices))
 
 
-def _find(
-    vendor: Vendor, host: Host, device: DeviceId, names: frozenset[str]
-) -> tuple[Device, ...]:
-    found = working.find_device(vendor, host, device, names)
-    return () if found is None else (found,)
-
-
 def _signals(vendor: Vendor, _host: Host) -> Signals:
     return vendor.signals
 
@@ -227,9 +220,9 @@ DIAGNOSE = Call(name="diagnose", work=_diagnose, gives=tuple[Finding, ...])
 SAMPLES = Call(name="samples", work=_samples, takes=(tuple[Device, ...],), gives=tuple[Sample, ...])
 FIND = Call(
     name="find",
-    work=_find,
-    takes=(DeviceId, frozenset[str]),
-    gives=tuple[Device, ...],
+    work=working.look_for,
+    takes=(frozenset[DeviceId], frozenset[str]),
+    gives=working.Sight,
     lane="inventory",
 )
 NEEDS = Call(name="needs", work=working.needed_settings, takes=(Grant,), gives=tuple[Setting, ...])

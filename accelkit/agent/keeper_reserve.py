@@ -84,7 +84,7 @@ def _term(means: Means, view: View, allocation: Allocation, piece: Piece, *, hel
     device = view.offered[piece.device]
     if not held:
         _check_usable(view, device)
-        check_health(view, device)
+        check_health(view, device, piece.tolerates)
     asked = asked_for(piece.request, allocation.configs)
     vendor = device.id.vendor
     return Term(

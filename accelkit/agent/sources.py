@@ -204,7 +204,17 @@ class Source:
 
     async def look(self, call: Call[T], *args: object) -> T:
         """Ask the vendor for what decides a work call; errors are those of *work*."""
-        return await self._typed(self._read(call, *args))
+        return await self.look_then(call, lambda: args)
+
+    async def look_then(self, call: Call[T], args: Callable[[], tuple[object, ...]]) -> T:
+        """The same, with what *args* returns in the lane's thread, just before it is asked."""
+        self._loop = asyncio.get_running_loop()
+        deadline_s = self.lanes.deadline_s(call.lane)
+
+        def ask() -> T:
+            return self._asked.ask(call, args(), deadline_s)
+
+        return await self._typed(self.lanes.read(call.lane, ask))
 
     def check(self, call: Call[object], about: Collection[DeviceId]) -> None:
         """Refuse *call* while an earlier one may still change the whole devices *about*.

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 from accelkit.agent import calls
+from accelkit.agent.looks import Looks
 from accelkit.agent.sources import Source, roots_of
 from accelkit.core import working
 from accelkit.core.allocation import Edits, Grant, Setting
@@ -31,6 +32,7 @@ class Works:
 
     def __init__(self, sources: Mapping[str, Source], view: Callable[[], View]) -> None:
         self._sources = sources
+        self._looks: dict[str, Looks] = {}
         self._view = view
 
     async def edits(self, vendor: str, grant: Grant) -> Edits:
@@ -86,8 +88,9 @@ class Works:
         # What is not there yet may be when a call that overran has come to its end.
         source = self._source(device.vendor)
         source.check(calls.FIND, self._reach(device.vendor, device))
-        found = await source.look(calls.FIND, device, names)
-        return found[0] if found else None
+        looks = self._looks.setdefault(device.vendor, Looks(source))
+        sight = await looks.join(device, names)
+        return sight.find(device, names)
 
     def config(self, vendor: str, block: Mapping[str, object]) -> object:
         if vendor not in self._sources:

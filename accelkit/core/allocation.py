@@ -74,6 +74,12 @@ class Piece:
     admin: bool = False
     offer: str = ""
     """Under which it was had; filled in when it is prepared."""
+    tolerates: tuple[str, ...] = attrs.field(default=(), eq=False, order=False)
+    """What may be wrong with the device for whom it is, see `TOLERATES_ALL`; not kept."""
+
+
+TOLERATES_ALL = "*"
+"""In place of codes of conditions: whatever it is."""
 
 
 @attrs.frozen(kw_only=True, field_transformer=freeze)

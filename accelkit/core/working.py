@@ -18,7 +18,7 @@ from accelkit.core.errors import (
 )
 from accelkit.core.foreign import in_words
 from accelkit.core.host import Host
-from accelkit.core.model import Device, DeviceId, Placement
+from accelkit.core.model import Device, DeviceId, Placement, Unreadable
 from accelkit.core.reading import as_found, contract, grant_edits
 from accelkit.core.serde import from_tree
 from accelkit.core.values import freeze
@@ -35,34 +35,55 @@ class Needed:
     """What containers need; None: to be asked for once the settings hold."""
 
 
-def find_device(
-    vendor: Vendor, host: Host, device: DeviceId, names: Collection[str] = ()
-) -> Device | None:
-    """*device* as *vendor* sees it now; None: it is not there.
+@attrs.frozen(kw_only=True, field_transformer=freeze)
+class Sight:
+    """What a vendor shows now of the devices that are looked for."""
 
-    *names* are all words that may stand for it, or for what it is cut out of.
+    devices: tuple[Device, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+    """Those whose subject may stand for one of them."""
+
+    def find(self, device: DeviceId, names: Collection[str] = ()) -> Device | None:
+        """*device*; None: it is not there.
+
+        *names* are all words that may stand for it, or for what it is cut out of.
+
+        Raises:
+            DriverNotReady: It is there, and its driver is not.
+            SourceError: It cannot be read.
+        """
+        for found in self.devices:
+            if found.id == device:
+                return found
+        for missing in self.unreadable:
+            if missing.subject in {device.name, *names}:
+                # Whoever undoes something there is done where the driver is gone, and with it all.
+                kind = DriverNotReady if missing.code == DriverNotReady.code else SourceError
+                raise kind(
+                    f"{device} cannot be read: {missing.reason}",
+                    vendor=device.vendor,
+                    operation="discover",
+                    remedy=missing.remedy,
+                )
+        return None
+
+
+def look_for(
+    vendor: Vendor, host: Host, devices: Collection[DeviceId], names: Collection[str]
+) -> Sight:
+    """What *vendor* shows now of *devices*, and of what may stand for them: *names*.
 
     Raises:
-        DriverNotReady: It is there, and its driver is not.
-        SourceError: It, or the vendor as a whole, cannot be read.
+        SourceError: The vendor as a whole cannot be read.
         PluginError: The vendor answered what it must not.
     """
     with contract(vendor, "discover"):
-        devices, unreadable = checked_devices(vendor, vendor.discover(host))
-    for found in as_found(host, devices):
-        if found.id == device:
-            return found
-    for missing in unreadable:
-        if missing.subject in {device.name, *names}:
-            # Whoever undoes something there is done where the driver is gone, and with it all.
-            kind = DriverNotReady if missing.code == DriverNotReady.code else SourceError
-            raise kind(
-                f"{device} cannot be read: {missing.reason}",
-                vendor=vendor.name,
-                operation="discover",
-                remedy=missing.remedy,
-            )
-    return None
+        found, unreadable = checked_devices(vendor, vendor.discover(host))
+    words = {*names, *(device.name for device in devices)}
+    return Sight(
+        devices=tuple(one for one in as_found(host, found) if one.id in devices),
+        unreadable=tuple(one for one in unreadable if one.subject in words),
+    )
 
 
 def create_partition(vendor: Vendor, host: Host, parent: Device, placement: Placement) -> Device:

@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from accelkit.agent.keeper_means import PATIENCE_S
-from accelkit.core.allocation import Allocation
+from accelkit.core.allocation import TOLERATES_ALL, Allocation
 from accelkit.core.errors import (
     AccelkitError,
     AlreadyAllocated,
@@ -203,6 +203,59 @@ def unhealthy(world: World) -> View:
         world.board,
         verdicts=FrozenMap({ident("a"): Verdict(health=Health.UNHEALTHY, reasons=(burnt,))}),
     )
+
+
+@pytest.mark.parametrize(
+    "tolerates, had",
+    [
+        (("burnt",), True),
+        ((TOLERATES_ALL,), True),
+        (("burnt", "other"), True),
+        (("other",), False),
+        (("unhealthy",), False),
+    ],
+)
+def test_ill_device_is_had_by_who_tolerates_all_that_is_wrong_with_it(
+    tolerates: tuple[str, ...], *, had: bool
+) -> None:
+    @virtually
+    async def main() -> None:
+        world = plain()
+        agent = await world.begun()
+        agent.view = unhealthy(world)
+        piece = attrs.evolve(used("a"), tolerates=tolerates)
+
+        if had:
+            assert (await agent.keeper.prepare(allocation("1", piece))).answers
+            assert (await agent.keeper.prepare(allocation("1", "a"))).answers  # it is the same
+        else:
+            await refused(agent, allocation("1", piece), DeviceUnavailable)
+
+    main()
+
+
+@pytest.mark.parametrize(
+    "verdict, code",
+    [
+        (None, "unknown"),
+        (Verdict(health=Health.UNKNOWN, overdue=True), "unknown"),
+        (Verdict(health=Health.UNHEALTHY), "unhealthy"),
+    ],
+)
+def test_what_is_wrong_without_a_reason_is_tolerated_by_the_name_of_its_taint(
+    verdict: Verdict | None, code: str
+) -> None:
+    @virtually
+    async def main() -> None:
+        world = plain()
+        agent = await world.begun()
+        verdicts = {} if verdict is None else {ident("a"): verdict}
+        agent.view = view_of(world.board, verdicts=FrozenMap(verdicts))
+
+        await refused(agent, allocation("1", "a"), DeviceUnavailable)
+        await agent.keeper.prepare(allocation("1", attrs.evolve(used("a"), tolerates=(code,))))
+
+    main()
 
 
 def assigned(**fields: object) -> Callable[[World], View]:

@@ -367,7 +367,7 @@ async def test_every_call_answers_as_in_a_thread(tmp_path: Path) -> None:
         report = await source.read()
         whole = report.devices[0]
         made = await source.work(calls.CREATE, (whole, half), {whole.id})
-        found = await source.look(calls.FIND, made.id, frozenset({"a"}))
+        found = await source.look(calls.FIND, frozenset({made.id}), frozenset({"a"}))
         grant = Grant(owner="claim", granted=(Granted(device=whole),), sharing=long)
         (setting,) = await source.work(calls.NEEDS, (grant,), ())
         await source.work(calls.APPLY, (setting,), ())
@@ -376,7 +376,7 @@ async def test_every_call_answers_as_in_a_thread(tmp_path: Path) -> None:
         edits = await source.work(calls.EDITS, (grant,), ())
         lone = await source.work(calls.LONE_EDITS, (whole, Offer(name="all")), ())
         await source.work(calls.DESTROY, (made,), {whole.id})
-        gone = await source.look(calls.FIND, made.id, frozenset())
+        gone = await source.look(calls.FIND, frozenset({made.id}), frozenset())
         await source.work(calls.SET_MODE, (whole, "whole"), {whole.id})
         mode = cut.read("/cut/mode")
         await source.work(calls.SET_MODE, (whole, "cut"), {whole.id})

@@ -1,5 +1,7 @@
 # ruff: noqa: ARG002 - toys need little of what they are told
 import asyncio
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
@@ -11,6 +13,7 @@ from accelkit.agent.works import Works
 from accelkit.core.allocation import Grant, Granted, Setting
 from accelkit.core.clock import RealClock
 from accelkit.core.errors import (
+    AccelkitError,
     AccessDenied,
     ConfigRefused,
     DriverNotReady,
@@ -20,7 +23,7 @@ from accelkit.core.errors import (
     SourceTimeout,
 )
 from accelkit.core.host import Host
-from accelkit.core.model import Device, Mode, Placement, Snapshot
+from accelkit.core.model import Device, Mode, Placement, Snapshot, Unreadable
 from accelkit.core.policy import Sharing, Timeslice
 from accelkit.core.values import Scope
 from accelkit.core.vendor import NoClaimConfig
@@ -67,6 +70,58 @@ async def test_vendor_that_sets_nothing_is_not_asked_what_it_needs(tmp_path: Pat
     assert await works.needs("toy", grant) == ()
     assert (await works.edits("toy", grant)).each.keys() == {device("toy", "a")}
     assert calls == ["edits"]
+
+
+class Slow(Cutting):
+    """A vendor whose reads wait until they may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads = 0
+        self.goes_on = threading.Event()
+
+    def discover(self, host: Host) -> Iterator[Device | Unreadable]:
+        self.reads += 1
+        assert self.goes_on.wait(PATIENCE_S)
+        yield from super().discover(host)
+
+
+async def test_claims_that_look_at_once_share_a_look_that_begins_after_all_of_them(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path, vendor := Slow(), potential=True)
+    first = asyncio.create_task(bench.works.find(bench.whole.id))
+    await until(lambda: vendor.reads == 1)  # it may have seen anything by now
+    halves = [device("cutting", f"a-half-{start}") for start in (0, 1)] * 20
+    others = [asyncio.create_task(bench.works.find(half)) for half in halves]
+    unwanted = asyncio.create_task(bench.works.find(bench.whole.id))
+    await asyncio.sleep(0)
+    unwanted.cancel()
+    vendor.goes_on.set()
+
+    assert await first is not None
+    assert await asyncio.gather(*others) == [None] * len(halves)
+    assert vendor.reads == 2
+    assert await bench.works.find(bench.whole.id) is not None
+    assert vendor.reads == 3
+
+
+async def test_look_that_fails_fails_for_all_who_share_it_and_not_for_the_next(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path, vendor := Slow())
+    first = asyncio.create_task(bench.works.find(bench.whole.id))
+    await until(lambda: vendor.reads == 1)
+    shown = bench.folder.rename(bench.folder.with_name("gone"))
+    others = [asyncio.create_task(bench.works.find(bench.whole.id)) for _ in range(3)]
+    await asyncio.sleep(0)
+    vendor.goes_on.set()
+    errors = await asyncio.gather(first, *others, return_exceptions=True)
+    shown.rename(bench.folder)
+
+    assert {type(error) for error in errors[1:]} == {type(errors[1])}
+    assert isinstance(errors[1], AccelkitError)
+    assert await bench.works.find(bench.whole.id) is not None
 
 
 async def test_partition_is_made_found_and_unmade(tmp_path: Path) -> None:

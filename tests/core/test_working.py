@@ -27,7 +27,7 @@ from accelkit.core.working import (
     claim_config,
     create_partition,
     destroy_partition,
-    find_device,
+    look_for,
     needed,
     needed_settings,
     revert_setting,
@@ -147,7 +147,7 @@ def test_errors_of_the_contract_reach_who_asks(raised: AccelkitError) -> None:
     with pytest.raises(type(raised)):
         revert_setting(toy, HOST, SLICE)
     with pytest.raises(type(raised)):
-        find_device(toy, HOST, of("a"))
+        look_for(toy, HOST, {of("a")}, ())
 
 
 @pytest.mark.parametrize("raised", [KeyError("x"), SystemExit(3)])
@@ -220,8 +220,11 @@ def test_settings_that_are_none_are_a_fault_of_the_plugin(settings: object, said
 def test_device_is_found_as_the_hardware_shows_it_now() -> None:
     toy = Toy([gpu("b"), attrs.evolve(PARENT, mode="cut")])
 
-    assert find_device(toy, HOST, of("a")) == attrs.evolve(PARENT, mode="cut")
-    assert find_device(toy, HOST, of("c")) is None
+    seen = look_for(toy, HOST, {of("a"), of("c")}, ())
+
+    assert seen.devices == (attrs.evolve(PARENT, mode="cut"),)  # what nobody looks for is not told
+    assert seen.find(of("a")) == attrs.evolve(PARENT, mode="cut")
+    assert seen.find(of("c")) is None
 
 
 @pytest.mark.parametrize(
@@ -233,21 +236,28 @@ def test_device_that_cannot_be_read_is_not_taken_for_gone(
     missing = Unreadable(subject=subject, code="stuck", reason="it hangs", remedy="reset it")
 
     with pytest.raises(SourceError, match="toy/a-1g-1 cannot be read: it hangs") as caught:
-        find_device(Toy([missing]), HOST, of("a-1g-1"), names)
+        look_for(Toy([missing]), HOST, {of("a-1g-1")}, names).find(of("a-1g-1"), names)
     assert caught.value.remedy == "reset it"
 
 
 def test_device_without_its_driver_says_so_when_it_is_looked_for() -> None:
     missing = Unreadable(subject="0000:01:00.0", code="driver-not-ready", reason="no driver")
 
+    names = ("a", "0000:01:00.0")
+    seen = look_for(Toy([missing]), HOST, {of("a-1g-1")}, names)
+
     with pytest.raises(DriverNotReady, match="toy/a-1g-1 cannot be read: no driver"):
-        find_device(Toy([missing]), HOST, of("a-1g-1"), ("a", "0000:01:00.0"))
+        seen.find(of("a-1g-1"), names)
 
 
 def test_another_device_that_cannot_be_read_is_nothing_to_this_one() -> None:
     missing = Unreadable(subject="0000:02:00.0", code="stuck", reason="it hangs")
 
-    assert find_device(Toy([missing]), HOST, of("a-1g-1"), ("a", "0000:01:00.0")) is None
+    names = ("a", "0000:01:00.0")
+
+    assert look_for(Toy([missing]), HOST, {of("a-1g-1")}, names).find(of("a-1g-1"), names) is None
+    both = look_for(Toy([missing]), HOST, {of("a-1g-1"), of("b")}, (*names, "0000:02:00.0"))
+    assert both.find(of("a-1g-1"), names) is None
 
 
 def test_block_of_a_claim_is_read_as_the_class_of_the_vendor() -> None:

@@ -10,7 +10,15 @@ import attrs
 
 from accelkit.backends.dra.claims_tree import at, items, mapping, text
 from accelkit.backends.dra.config import configs_of
-from accelkit.core.allocation import Allocation, ClaimConfig, ClaimRef, Piece, PodRef
+from accelkit.backends.dra.taints import DOMAIN
+from accelkit.core.allocation import (
+    TOLERATES_ALL,
+    Allocation,
+    ClaimConfig,
+    ClaimRef,
+    Piece,
+    PodRef,
+)
 from accelkit.core.errors import AllocationError, ClaimMismatch, UnknownDevice
 from accelkit.core.grants import main_request
 from accelkit.core.kube import Json
@@ -158,7 +166,20 @@ def _piece(result: object, asked: ClaimRef, driver: Driver) -> Piece:
         share=text(result, "shareID") or None,
         amounts=FrozenMap(_amounts(mapping(result, "consumedCapacity"), asked, driver)),
         admin=at(result, "adminAccess") is True,
+        tolerates=tuple(_tolerates(result)),
     )
+
+
+def _tolerates(result: object) -> Iterator[str]:
+    """Codes of our taints that are tolerated; the scheduler has looked at their effects."""
+    for toleration in items(result, "tolerations"):
+        key, domain = text(toleration, "key"), f"{DOMAIN}/"
+        if text(toleration, "operator") != "Exists" and text(toleration, "value"):
+            continue  # ours have no values
+        if not key:
+            yield TOLERATES_ALL
+        elif key.startswith(domain):
+            yield key.removeprefix(domain)
 
 
 def _amounts(

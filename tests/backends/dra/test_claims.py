@@ -78,6 +78,24 @@ def test_share_amounts_and_admin_access_are_taken_over() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "toleration, codes",
+    [
+        ({"operator": "Exists"}, ("*",)),
+        ({"key": "accelkit.dev/gpu-lost", "operator": "Exists"}, ("gpu-lost",)),
+        ({"key": "accelkit.dev/lost", "operator": "Equal", "effect": "NoExecute"}, ("lost",)),
+        ({"key": "accelkit.dev/lost", "operator": "Equal", "value": "ours have none"}, ()),
+        ({"key": "example.com/lost", "operator": "Exists"}, ()),
+    ],
+)
+def test_codes_of_taints_that_are_tolerated_are_taken_over(
+    toleration: dict[str, object], codes: tuple[str, ...]
+) -> None:
+    (piece,) = pieces(result(tolerations=[toleration]))
+
+    assert piece.tolerates == codes
+
+
 def test_two_shares_of_one_device_are_two_pieces() -> None:
     found = pieces(result(shareID="a"), result(request="more", shareID="b"))
 

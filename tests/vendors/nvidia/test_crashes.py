@@ -11,7 +11,7 @@ from accelkit import Placement, Setting
 from accelkit.core.working import (
     create_partition,
     destroy_partition,
-    find_device,
+    look_for,
     revert_setting,
     set_device_mode,
 )
@@ -125,4 +125,4 @@ def test_setting_is_undone_whenever_the_first_try_ended(bench: Make) -> None:
 def test_core_finds_what_it_made(cut: Bench) -> None:
     made = create_partition(cut.vendor, cut.host, cut.devices()[0], PLACE)
 
-    assert find_device(cut.vendor, cut.host, made.id) == made
+    assert look_for(cut.vendor, cut.host, {made.id}, ()).devices == (made,)
