@@ -135,14 +135,14 @@ class Remote:
                 return self._worker
             if len(self._abandoned) >= MOST_ABANDONED:
                 raise self._unresponsive(call)
-            if self._last is not None:
-                if self._clock.monotonic() < self._not_before_s:
-                    raise self._waiting(call, self._last)
-                self._restarts[self._last.end.reason] += 1
+            if self._last is not None and self._clock.monotonic() < self._not_before_s:
+                raise self._waiting(call, self._last)
             if self._closed:
                 raise SourceError(f"{self._isolated.name}: {call}: the agent ends")
             self._begun_s = self._clock.monotonic()
             self._worker = WorkerProcess(self._isolated.name, self._first(), self._ended)
+            if self._last is not None:
+                self._restarts[self._last.end.reason] += 1
             return self._worker
 
     def _first(self) -> Frame:

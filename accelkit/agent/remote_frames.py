@@ -12,8 +12,8 @@ from accelkit.core.foreign import code_of, in_words, remedy_of, text_of
 Frame: TypeAlias = Mapping[str, object]
 PROTOCOL = 1
 """Both ends are of one version of accelkit; a worker that is asked for another one ends."""
-MOST_BYTES = 1 << 28
-"""Of a frame; who announces more has written something else."""
+MOST_BYTES = 1 << 24
+"""Of a frame: ten thousand devices. Who announces more has written something else."""
 _LENGTH = 4
 
 _KINDS: Mapping[str, type[AccelkitError]] = {
@@ -27,9 +27,12 @@ def write_frame(connection: socket.socket, frame: Frame) -> None:
     """Send *frame*: four bytes of length, big-endian, then JSON. Callers take turns.
 
     Raises:
+        ValueError: It has more bytes than the other end takes.
         OSError: The other end is gone, or does not read.
     """
     body = json.dumps(frame, separators=(",", ":")).encode()
+    if len(body) > MOST_BYTES:
+        raise ValueError(f"{len(body)} bytes are told at once, of at most {MOST_BYTES}")
     connection.sendall(len(body).to_bytes(_LENGTH, "big") + body)
 
 

@@ -4,10 +4,12 @@ Not here: when another one is started, and what its answers mean.
 """
 
 import contextlib
+import io
 import itertools
 import logging
 import os
 import queue
+import select
 import signal
 import socket
 import struct
@@ -16,13 +18,18 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING
 
 import attrs
 
 from accelkit.agent.lanes import start_thread
 from accelkit.agent.remote_frames import Frame, read_frames, write_frame
 from accelkit.core.errors import SourceError
+from accelkit.core.foreign import in_words
 from accelkit.core.model import DeviceId
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 _OPTIMISED = ("-" + "O" * sys.flags.optimize,) if sys.flags.optimize else ()
 COMMAND = (sys.executable, *_OPTIMISED, "-I", "-m", "accelkit.agent.worker")
@@ -33,6 +40,9 @@ KILL_S = 1.0
 TRACE_S = 0.02
 """How long a process that hangs may take to say where."""
 TRACE_BYTES = 1 << 16
+LOOK_S = 1.0
+"""Between two looks at whether a silent process is still there: what a library has forked holds
+its end of the connection, too."""
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +81,9 @@ class WorkerProcess:
         vendor: Its name.
         first: What it is told before any call.
         ended: Called in a thread of its own when it has ended, before anybody who waits knows.
+
+    Raises:
+        SourceError: The system gives no more threads or files now.
     """
 
     def __init__(
@@ -92,18 +105,13 @@ class WorkerProcess:
         self._calls: dict[int, tuple[queue.SimpleQueue[Frame | End], frozenset[DeviceId]]] = {}
         self._heard: queue.SimpleQueue[object] = queue.SimpleQueue()
         self._writing = threading.Lock()
-        self._connection, self._theirs = socket.socketpair()
-        self._trace = os.memfd_create(f"worker-{vendor}")
-        with contextlib.suppress(OSError):
-            write_frame(self._connection, first)
-        thread = threading.Thread(target=self._live, name=f"worker-{vendor}", daemon=True)
-        try:
-            start_thread(thread, vendor)
-        except SourceError:
-            self._connection.close()
-            self._theirs.close()
-            os.close(self._trace)
-            raise
+        with contextlib.ExitStack() as unless_it_starts:
+            self._trace, self._connection, self._theirs = _files(vendor, unless_it_starts)
+            live = threading.Thread(
+                target=self._live, args=(first,), name=f"worker-{vendor}", daemon=True
+            )
+            start_thread(live, vendor)
+            unless_it_starts.pop_all()
 
     @property
     def pid(self) -> int | None:
@@ -193,7 +201,7 @@ class WorkerProcess:
         if self._process is not None and self._process.returncode is None:
             os.kill(self._process.pid, number)
 
-    def _live(self) -> None:
+    def _live(self, first: Frame) -> None:
         try:
             process = subprocess.Popen(
                 COMMAND,
@@ -201,7 +209,7 @@ class WorkerProcess:
                 stdout=self._trace,
                 start_new_session=True,  # a terminal's Ctrl-C is for the agent
             )
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - there may be no memory either
             self._finish(End(reason="start", text=f"cannot be started: {error}"))
             return
         finally:
@@ -210,22 +218,25 @@ class WorkerProcess:
             self._process = process
             if self._why is not None:
                 self._signal(signal.SIGKILL)
-        self._hear()
-        with contextlib.suppress(ChildProcessError):  # nobody may be told, if SIGCHLD is ignored
+        with contextlib.suppress(OSError):
+            write_frame(self._connection, first)
+        self._hear(process.pid)
+        with contextlib.suppress(OSError):  # nobody may be told of ends, if SIGCHLD is ignored
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+            os.killpg(process.pid, signal.SIGKILL)  # what its library has forked
         with self._state:
             code = process.wait()
         self._finish(self._end_of(code))
 
-    def _hear(self) -> None:
-        """Return when the process closed its end, or wrote what it may not."""
+    def _hear(self, pid: int) -> None:
+        """Return when the process closed its end, has ended, or wrote what it may not."""
         try:
             # An end with calls that it had not read yet is an error of the connection.
-            with contextlib.suppress(OSError), self._connection.makefile("rb") as stream:
-                for frame in read_frames(stream):
+            with contextlib.suppress(OSError):
+                for frame in read_frames(io.BufferedReader(_Ear(self._connection, pid))):
                     self._take(frame)
-        except (ValueError, TypeError, KeyError) as error:
-            self.kill("garbage", f"was killed, for it wrote what is no answer: {error}")
+        except Exception as error:  # noqa: BLE001 - whatever it wrote, it is of no use any more
+            self.kill("garbage", f"was killed, for it wrote what is no answer: {in_words(error)}")
         else:
             with self._state:
                 self._signal(signal.SIGKILL)  # what it does without its end, nobody would know
@@ -249,8 +260,9 @@ class WorkerProcess:
             reason, text = self._why
             return End(reason=reason, text=text, signal=max(0, -code), trace=trace)
         if code < 0:
-            name = signal.Signals(-code).name
-            return End(reason="crash", text=f"ended by {name}", signal=-code, trace=trace)
+            return End(
+                reason="crash", text=f"ended by {_signal_name(-code)}", signal=-code, trace=trace
+            )
         return End(reason="exit", text=f"ended with code {code}", trace=trace)
 
     def _finish(self, end: End) -> None:
@@ -266,6 +278,61 @@ class WorkerProcess:
         with self._writing:
             self._connection.close()
         os.close(self._trace)
+
+
+class _Ear(io.RawIOBase):
+    """Hears what comes over *connection* as long as the process *pid* lives."""
+
+    def __init__(self, connection: socket.socket, pid: int) -> None:
+        self._connection = connection
+        self._pid = pid
+        self._coming = select.poll()
+        self._coming.register(connection, select.POLLIN)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: "WriteableBuffer") -> int:
+        while not self._coming.poll(LOOK_S * 1000):
+            if _has_ended(self._pid):
+                return 0
+        return self._connection.recv_into(into)
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether a process of ours has, which somebody has yet to wait for."""
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+    except ChildProcessError:  # nobody is told of ends, if SIGCHLD is ignored
+        return True
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # those for real time have none
+        return f"signal {number}"
+
+
+def _files(vendor: str, closing: contextlib.ExitStack) -> tuple[int, socket.socket, socket.socket]:
+    """A file for traces and both ends of a connection, which *closing* closes.
+
+    Raises:
+        SourceError: There are no more.
+    """
+    try:
+        trace = os.memfd_create(f"worker-{vendor}")
+        closing.callback(os.close, trace)
+        ours, theirs = socket.socketpair()
+    except OSError as error:
+        raise SourceError(
+            f"{vendor} cannot be asked: no process can be started for it: {error}",
+            vendor=vendor,
+            remedy="let the agent have more open files: see the limits of its pod",
+        ) from error
+    closing.enter_context(ours)
+    closing.enter_context(theirs)
+    return trace, ours, theirs
 
 
 def _log(vendor: str, line: object) -> None:

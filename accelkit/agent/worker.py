@@ -66,6 +66,9 @@ def _take_over() -> socket.socket:
     # Whoever ends a whole group means the agent, which ends this process when it is done.
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda _number, _frame: None)
+    # Where memory ends, the agent is not the one to go: other makers' devices need it.
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:  # noqa: PTH123 - pathlib is not needed otherwise
+        score.write("1000")
     # A library that keeps the interpreter to itself would hide that the agent has ended.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     return connection
@@ -104,10 +107,9 @@ class Worker:
         while True:
             frame = lane.get()
             try:
-                answer: Frame = {"ok": self._answer(frame)}
+                self.write({"id": frame["id"], "ok": self._answer(frame)})
             except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, SystemExit too
-                answer = {"error": error_frame(error, self.name)}
-            self.write({"id": frame["id"], **answer})
+                self.write({"id": frame["id"], "error": error_frame(error, self.name)})
 
     def _answer(self, frame: Frame) -> object:
         if self._here is None:
@@ -133,7 +135,11 @@ class Worker:
         )
 
     def write(self, frame: Frame) -> None:
-        """Tell the agent; if it is gone, nobody needs this process."""
+        """Tell the agent; if it is gone, nobody needs this process.
+
+        Raises:
+            ValueError: It is too much.
+        """
         try:
             with self._writing:
                 write_frame(self._connection, frame)
@@ -161,7 +167,8 @@ class _Told(logging.Handler):
             "text": record.getMessage(),
             "fields": fields,
         }
-        self._worker.write({"log": line})
+        with contextlib.suppress(ValueError):
+            self._worker.write({"log": line})
 
 
 def _made(first: Frame) -> Here:

@@ -1,13 +1,14 @@
 # ruff: noqa: ARG002 - toys need little of what they are told
 """A vendor of native code, for tests of processes of vendors. It loads no more than it needs.
 
-What its calls do stands in files of the host, ``/acme/<call>``, one word each.
+What its calls do stands in files of the host, ``/acme/<call>``, a word or a few each.
 """
 
 import contextlib
 import ctypes
 import logging
 import os
+import signal
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,6 +24,11 @@ from accelkit.core.values import FrozenMap
 from accelkit.core.vendor import SupportsEvents, SupportsHealth, Vendor
 
 SONAME = "libacme.so.1"
+OF_LIBRARY = {
+    *("hang", "crash", "abort", "exit", "signal", "overflow", "eat"),
+    *("scribble", "close", "fork", "threads", "mask", "leave", "drop"),
+}
+"""Functions of the library that do what they should not."""
 log = logging.getLogger(__name__)
 
 
@@ -68,7 +74,8 @@ class Acme(Vendor, SupportsHealth, SupportsEvents):
 
     def edits(self, host: Host, grant: Grant) -> Edits:
         self._do(host, "edits")
-        env = FrozenMap({"ACME": repr(grant.config)})
+        length = int(host.read("/acme/length")) if host.exists("/acme/length") else 0
+        env = FrozenMap({"ACME": repr(grant.config) + "x" * length})
         return Edits(each=FrozenMap({g.device.id: ContainerEdits(env=env) for g in grant.granted}))
 
     @staticmethod
@@ -82,9 +89,10 @@ def act(word: str, host: Host | None) -> None:
     match word.split():
         case []:
             return
-        case ["hang" | "crash" as function]:
+        case [*functions] if set(functions) <= OF_LIBRARY:
             assert host is not None
-            getattr(host.library(SONAME), f"acme_{function}")()
+            for function in functions:
+                getattr(host.library(SONAME), f"acme_{function}")()
         case _:
             _act(word)
 
@@ -106,6 +114,11 @@ def _act(word: str) -> None:
             log.warning("acme speaks", extra={"device": "a0"})
         case ["garbage"]:
             os.write(_connection(), b"\xff" * 64)
+        case ["nested"]:
+            os.write(_connection(), (1 << 20).to_bytes(4, "big") + b"[" * (1 << 20))
+        case ["half"]:
+            os.write(_connection(), (100).to_bytes(4, "big") + b'{"id":')
+            os.kill(os.getpid(), signal.SIGKILL)
         case _:
             raise AssertionError(word)
 
