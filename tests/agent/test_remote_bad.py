@@ -189,7 +189,7 @@ async def test_lack_of_files_is_told_and_leaves_nothing_open(root: Path) -> None
             asks.ask(calls.SIGNALS, (), PATIENCE_S)
         told.append(str(caught.value).partition(": [Errno")[0])
         asks.close()
-        await until(lambda: open_files("self").keys() == before)
+        await until(lambda: open_files("self").keys() <= before)
 
     assert told == [
         *["acme cannot be asked: no process can be started for it"] * 3,
@@ -223,8 +223,8 @@ async def test_nothing_is_left_of_many_processes_that_ended(
     for _ in range(201):
         end()
 
-    await until(lambda: threading.active_count() == threads)
-    await until(lambda: len(open_files("self")) == files)
+    await until(lambda: threading.active_count() <= threads)
+    await until(lambda: len(open_files("self")) <= files)
     assert asks.restarts["exit"] == 200
     assert not [pid for pid in children() if not is_alive(pid)]
 
