@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 @attrs.frozen(kw_only=True, field_transformer=freeze)
-class Gone:
+class Clearing:
     """What is gone, as an operator says it."""
 
     subject: str
@@ -38,7 +38,7 @@ class Forgotten:
     """What was forgotten."""
 
 
-async def clear(knowledge: Knowledge, gone: Gone) -> Forgotten:
+async def clear(knowledge: Knowledge, gone: Clearing) -> Forgotten:
     """Forget evidence, read devices again, and let nothing hold them or their partitions down.
 
     Raises:

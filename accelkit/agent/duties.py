@@ -11,7 +11,7 @@ import attrs
 
 from accelkit.agent import figures
 from accelkit.agent.claim_files import ClaimFiles
-from accelkit.agent.clearing import Forgotten, Gone, clear
+from accelkit.agent.clearing import Clearing, Forgotten, clear
 from accelkit.agent.cutting import Cutting
 from accelkit.agent.cutting_steps import Steps
 from accelkit.agent.disk import Disk
@@ -191,7 +191,7 @@ class Duties:
         """The API server, for what the agent itself asks; None where no backend needs it."""
         return self._around.reach.for_agent(self._backends())
 
-    async def clear(self, gone: Gone) -> Forgotten:
+    async def clear(self, gone: Clearing) -> Forgotten:
         """Take an operator's word that something is *gone*, and write that down.
 
         Raises:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 import attrs
 
-from accelkit.agent.clearing import Gone
+from accelkit.agent.clearing import Clearing
 from accelkit.agent.http import JSON, Response
 from accelkit.agent.metrics import CONTENT_TYPE, Metrics
 from accelkit.core.backend import Backend
@@ -29,7 +29,7 @@ class Answers:
     """Claims of this boot by uid."""
     evidence: Callable[[], Iterable[Evidence]] = tuple
     """What was heard of devices in this boot."""
-    clear: Callable[[Gone], Awaitable[object]] | None = None
+    clear: Callable[[Clearing], Awaitable[object]] | None = None
     """Takes an operator's word that a fault is gone; returns what came of it."""
     apply: Callable[[], Awaitable[object]] | None = None
     """Cuts devices as the policy says, those that wait to be told, too; returns what came of it."""
@@ -74,11 +74,13 @@ class Answers:
             return Response.of(400, "nothing is said by what is posted here: leave it empty")
         return _json(await self.apply())
 
-    async def _cleared(self, clear: Callable[[Gone], Awaitable[object]], body: bytes) -> Response:
+    async def _cleared(
+        self, clear: Callable[[Clearing], Awaitable[object]], body: bytes
+    ) -> Response:
         from accelkit.core.serde import from_tree  # noqa: PLC0415 - as in _json
 
         try:
-            gone = from_tree(Gone, json.loads(body))
+            gone = from_tree(Clearing, json.loads(body))
         except (ValueError, ConfigError) as error:
             wrong = " ".join(str(error).split())
             return Response.of(400, f'post {{"subject": DEVICE, "code": CODE}}: {wrong}')

@@ -4,7 +4,7 @@ Not here: what vendors find themselves, and any output.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from accelkit.core.allocation import Finding
@@ -19,15 +19,25 @@ _REGISTRY = "plugins_registry"
 _PLUGINS = "device-plugins"
 
 
-def findings_of(problems: tuple[Problem, ...]) -> Iterator[Finding]:
-    """Problems of plugins and policy, as findings: what they say is seen, not suspected."""
-    for problem in problems:
-        where = "/".join(filter(None, (problem.vendor, problem.subject))) or "the node"
+def findings_of(problems: Iterable[Problem], told: Iterable[Finding]) -> Iterator[Finding]:
+    """Problems of plugins and policy, as findings: what they say is seen, not suspected.
+
+    What has befallen several things is one finding. Of what is surely *told* of, nothing is said.
+    """
+    known = {word for finding in told if finding.sure for word in finding.symptom.split()}
+    alike: dict[tuple[object, ...], list[Problem]] = {}
+    for one in problems:
+        if one.subject not in known:
+            alike.setdefault((one.vendor, one.code, one.reason, one.remedy), []).append(one)
+    for first, *others in alike.values():
+        where = "/".join(filter(None, (first.vendor, first.subject))) or "the node"
         yield Finding(
-            symptom=f"{where} has the problem {problem.code}",
-            suspect=problem.vendor or "the policy",
-            proof=problem.reason,
-            remedy=problem.remedy,
+            symptom=f"{where} and {len(others)} more have the problem {first.code}"
+            if others
+            else f"{where} has the problem {first.code}",
+            suspect=first.vendor or "the policy",
+            proof=first.reason,
+            remedy=first.remedy,
             sure=True,
         )
 

@@ -63,5 +63,5 @@ async def _examine(asked: Asked) -> "tuple[Finding, ...]":
     finally:
         opened.close()
     ours = look_around(policy) if opened.real else ()
-    found = (*told, *findings_of(view.snapshot.problems), *ill_devices(view), *ours)
+    found = (*told, *findings_of(view.snapshot.problems, told), *ill_devices(view), *ours)
     return tuple(sorted(found, key=lambda one: not one.sure))

@@ -35,9 +35,27 @@ def test_what_vendors_and_accelkit_find_is_listed_the_sure_first(node: Path, run
     assert "modprobe nvidia" in table.lines[1]
     sure = [item["sure"] for item in tree["items"]]
     assert sure == sorted(sure, reverse=True)
-    symptoms = {item["symptom"] for item in tree["items"]}
-    assert "no GPU is offered" in symptoms
-    assert "nvidia/0000:03:00.0 has the problem driver-not-ready" in symptoms
+    assert [item["symptom"] for item in tree["items"]] == [
+        "no GPU is offered",
+        "nvidia/0000:03:00.0 and 1 more have the problem driver-not-ready",
+    ]
+
+
+@pytest.mark.parametrize(
+    "vendor, symptom",
+    [("amd", "0000:03:00.0 is not offered"), ("tpu", "tpu-0000-03-00 is not offered")],
+)
+def test_card_of_which_its_vendor_tells_is_told_once(
+    tmp_path: Path, run: Run, vendor: str, symptom: str
+) -> None:
+    """Each card without a driver was there twice."""
+    machine = str(tmp_path / "node")
+    simulate(vendor, None, 1, machine)
+    set_state(machine, ["unload"])
+
+    tree = json.loads(run("doctor", "--host", machine, "-o", "json").out)
+
+    assert [item["symptom"] for item in tree["items"]] == [symptom]
 
 
 def test_device_that_nobody_can_have_is_told_with_its_faults(node: Path, run: Run) -> None:
