@@ -66,7 +66,7 @@ def discover_all(
         if driver == facts.DRIVER:
             bound.append(function)
         elif driver not in facts.FOREIGN_DRIVERS:
-            yield _without_driver(function, driver)
+            yield _without_driver(host, function, driver)
     if not bound:
         return
     topology = read_topology(host)
@@ -92,13 +92,18 @@ def discover_all(
     yield from _told_apart(devices)
 
 
-def _without_driver(function: PciFunction, driver: str | None) -> Unreadable:
+def _without_driver(host: Host, function: PciFunction, driver: str | None) -> Unreadable:
     bound = "no driver is bound" if driver is None else f"{driver} is bound, not {facts.DRIVER}"
+    step = f"write {function.address} to /sys/bus/pci/drivers/{facts.DRIVER}/bind"
+    if driver is not None:
+        step = f"unbind it from {driver}, and {step}"
+    elif not host.exists(facts.MODULE):
+        step = f"modprobe {facts.DRIVER}"
     return Unreadable(
         subject=function.address,
         code="driver-not-ready",
         reason=bound,
-        remedy=f"modprobe {facts.DRIVER}; see dmesg for the reason if that fails",
+        remedy=f"{step}; see dmesg for the reason if that fails",
     )
 
 
@@ -218,10 +223,14 @@ def _with_files(device: Device, card: Card, files: DrmFiles | None) -> Device:
     """*device*, if it can be handed out.
 
     Raises:
-        ValueError: The driver has no device file for it.
+        SourceError: The driver has no device file for it.
     """
     if files is None and device.usable:
-        raise ValueError(f"there is no render node with the minor {card.first.render_minor}")
+        raise SourceError(
+            f"KFD names the minor {card.first.render_minor}, and no render node has it",
+            remedy="it may come when the driver has started; else see dmesg for drm: the kernel "
+            "may have too few minors",
+        )
     return device
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from accelkit import Event, FrozenMap, Signal
+from accelkit.vendors.amd import facts
 
 RESET_BEGUN, RESET_DONE, RESET_FAILED = "reset-begun", "reset-done", "reset-failed"
 BUS_LOST, WEDGED, WEDGED_RECOVERED = "bus-lost", "wedged", "wedged-recovered"
@@ -56,6 +57,9 @@ def interpret(signal: Signal) -> Iterator[Event]:
     if (methods := signal.fields.get("WEDGED")) is not None:
         yield from _wedged(signal, methods)
         return
+    if signal.source == "uevent":
+        yield from _bound(signal.fields)
+        return
     if (started := _STARTED.search(signal.text)) is not None:
         yield Event(subject=started["address"], code=STARTED, source="kernel")
         return
@@ -66,6 +70,18 @@ def interpret(signal: Signal) -> Iterator[Event]:
         if pattern.search(line["text"]):
             yield Event(subject=line["address"], code=code, source="kernel")
             return
+
+
+def _bound(fields: Mapping[str, str]) -> Iterator[Event]:
+    """The driver has taken over a GPU, which the kernel's log tells, too: not all may read that.
+
+    Source:
+        Linux, drivers/base/dd.c, driver_bound; drivers/pci/pci-driver.c, pci_uevent.
+    """
+    what = (fields.get("SUBSYSTEM"), fields.get("ACTION"), fields.get("DRIVER"))
+    address = fields.get("PCI_SLOT_NAME", "")
+    if what == ("pci", "bind", facts.DRIVER) and re.fullmatch(_PCI, address):
+        yield Event(subject=address, code=STARTED, source="uevent")
 
 
 def _wedged(signal: Signal, methods: str) -> Iterator[Event]:

@@ -66,7 +66,7 @@ class AmdMachine(Machine):
             vendor=facts.PCI_VENDOR,
             device=board.pci_device,
             pci_class=board.product.pci_class,
-            driver=bound if ours or bound != facts.DRIVER else None,
+            driver=bound if ours or bound not in {facts.DRIVER, states.NO_DRIVER} else None,
             files=simulated.pci_files(board, state, index) if ours else {},
         )
         if ours:

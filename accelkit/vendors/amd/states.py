@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Happen = Callable[["AmdMachine", State, tuple[str, ...]], State]
 Rest = tuple[str, ...]
+NO_DRIVER = "none"
 _RUBBISH = "\x00rubbish"
 
 
@@ -116,7 +117,7 @@ _UNIT_VERBS: Mapping[str, tuple[str, Callable[[dict[str, Json], Rest], None]]] =
     "lose": ("lose UNIT", _set("lost", True)),
     "restore": ("restore UNIT", _restore),
     "unsupport": ("unsupport UNIT", _set("unsupported", True)),
-    "bind": ("bind UNIT DRIVER", _bind),
+    "bind": (f"bind UNIT DRIVER|{NO_DRIVER}", _bind),
     "rubbish": ("rubbish UNIT [FILE]", _rubbish),
     "hide": ("hide UNIT FILE", _hide),
     "heat": ("heat UNIT CELSIUS", _whole("temperature")),

@@ -86,15 +86,22 @@ def why_not(card: cards.Card) -> Unreadable | None:
 
 
 def _driverless(function: PciFunction, driver: str | None) -> Unreadable:
+    reason = "no driver is bound" if driver is None else f"it is bound to {driver}"
+    number = f"{function.id('device'):04x}"
+    force = (
+        f"a kernel that is older than the GPU needs xe.force_probe={number} or "
+        f"i915.force_probe={number}"
+    )
+    loaded = [d for d in facts.DRIVERS if function.host.exists(f"/sys/module/{d}")]
+    bind = f"write {function.address} to /sys/bus/pci/drivers/{' or '.join(loaded)}/bind"
     if driver is not None:
-        reason, remedy = f"it is bound to {driver}", "bind it to i915 or xe"
+        remedy = "bind it to i915 or xe"
+    elif not loaded:
+        remedy = f"modprobe xe or i915; {force}"
+    elif function.has("physfn"):
+        remedy = f"{bind}; with sriov_drivers_autoprobe 1 the kernel does it for new ones"
     else:
-        number = f"{function.id('device'):04x}"
-        reason = "no driver is bound"
-        remedy = (
-            "modprobe xe or i915; a kernel that is older than the GPU needs xe.force_probe="
-            f"{number} or i915.force_probe={number}"
-        )
+        remedy = f"{bind}; {force}"
     return Unreadable(
         subject=function.address, code="driver-not-ready", reason=reason, remedy=remedy
     )

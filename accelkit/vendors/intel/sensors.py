@@ -108,10 +108,14 @@ def _of(function: PciFunction, device: Device) -> Iterator[Sample]:
     for where, celsius in dict(temperatures(function)).items():
         yield sample("hw_temperature_celsius", celsius, sensor=where)
     for folder in [*_hwmon(function)][:1]:
-        if (energy := measured_at(host, f"{folder}/energy1_input")) is not None and energy >= 0:
-            yield sample("hw_energy_joules_total", energy * _MICRO)
-        if (limit := measured_at(host, f"{folder}/power1_max")) is not None and limit > 0:
-            yield sample("hw_power_limit_watts", limit * _MICRO)
+        for metric, least, card, package in (
+            ("hw_energy_joules_total", 0, "energy1_input", "energy2_input"),
+            ("hw_power_limit_watts", 1, "power1_max", "power2_max"),
+        ):
+            # Some have those of their package alone; a counter must always be the same one.
+            name = card if host.exists(f"{folder}/{card}") else package
+            if (micro := measured_at(host, f"{folder}/{name}")) is not None and micro >= least:
+                yield sample(metric, micro * _MICRO)
     for gt, folder, _ in _gts(function):
         for name in ("act_freq", "rps_act_freq_mhz"):
             if (mhz := measured_at(host, f"{folder}/{name}")) is not None and mhz >= 0:

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from accelkit import Device, MissingParts, Scope, Version
+from accelkit import Device, MissingParts, Scope, Unreadable, Version
 from accelkit.core.model import contradictions
 from accelkit.vendors.amd import facts
 from accelkit.vendors.amd.products import MIB, PRODUCTS
@@ -269,6 +269,26 @@ def test_gpus_without_driver_are_told_and_those_of_virtual_machines_are_not(benc
     assert bound == [(addresses[1], "driver-not-ready")]
     assert made.wrong() == [(addresses[1], "driver-not-ready")]
     assert made.vendor.software(made.host) == {}
+
+
+@pytest.mark.parametrize(
+    "verb, step",
+    [
+        ("bind gpu-0 none", "write 0000:03:00.0 to /sys/bus/pci/drivers/amdgpu/bind"),
+        ("bind gpu-0 radeon", "unbind it from radeon, and write 0000:03:00.0 to"),
+        ("unload", "modprobe amdgpu;"),
+    ],
+)
+def test_gpu_without_driver_says_the_step_that_is_missing(
+    bench: Make, verb: str, step: str
+) -> None:
+    """To load a driver that is loaded was said to be the way."""
+    made = bench("mi210", 1)
+    made.do(verb)
+    (problem,) = made.discover()
+
+    assert isinstance(problem, Unreadable)
+    assert problem.remedy.startswith(step)
 
 
 def test_kernel_without_compute_is_told_by_that_name(bench: Make) -> None:

@@ -79,16 +79,26 @@ def test_wedged_gpu_is_told_with_what_would_help() -> None:
     assert heard(recovered) == [(GPU, kernel.WEDGED_RECOVERED)]
 
 
+def test_driver_that_takes_a_gpu_over_is_told_without_the_log() -> None:
+    """Whoever may not read the kernel's log had wedged GPUs until the next boot."""
+    fields = {"ACTION": "bind", "SUBSYSTEM": "pci", "DRIVER": "amdgpu", "PCI_SLOT_NAME": GPU}
+
+    assert heard(Signal(source="uevent", fields=FrozenMap(fields))) == [(GPU, kernel.STARTED)]
+
+
 @pytest.mark.parametrize(
     "fields",
     [
+        {"ACTION": "unbind", "SUBSYSTEM": "pci", "DRIVER": "amdgpu", "PCI_SLOT_NAME": GPU},
+        {"ACTION": "bind", "SUBSYSTEM": "pci", "DRIVER": "xe", "PCI_SLOT_NAME": GPU},
+        {"ACTION": "bind", "SUBSYSTEM": "pci", "DRIVER": "amdgpu", "PCI_SLOT_NAME": "../.."},
         {"WEDGED": "rebind", "SUBSYSTEM": "net", "DEVPATH": f"/devices/{GPU}"},
         {"WEDGED": "rebind", "SUBSYSTEM": "drm", "DEVPATH": "/devices/virtual/drm"},
         {"ACTION": "add", "SUBSYSTEM": "drm"},
         {},
     ],
 )
-def test_uevent_that_names_no_wedged_gpu_tells_nothing(fields: dict[str, str]) -> None:
+def test_uevent_of_something_else_tells_nothing(fields: dict[str, str]) -> None:
     assert heard(Signal(source="uevent", fields=FrozenMap(fields))) == []
 
 

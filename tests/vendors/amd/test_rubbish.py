@@ -225,6 +225,18 @@ def test_gpu_whose_node_says_nonsense_is_told_and_the_other_stays(bench: Make, l
     assert len(made.wrong()) == 1
 
 
+def test_gpu_whose_render_node_is_not_there_yet_is_told_so(bench: Make) -> None:
+    """While a driver is loaded, KFD may have a GPU before it has a device file."""
+    made = bench("mi210", 1)
+    (device,) = made.devices()
+    host = Liar(made.host, {made.function(device, "drm"): telling("card1")})
+    (problem,) = made.vendor.discover(host)
+
+    assert isinstance(problem, Unreadable)
+    assert problem.reason == "KFD names the minor 128, and no render node has it"
+    assert "it may come" in problem.remedy
+
+
 def test_gpu_that_may_not_be_seen_is_told_with_the_reason(bench: Make) -> None:
     """KFD hides GPUs whose device files the reader's cgroup forbids."""
     made = bench("mi210", 2)

@@ -114,6 +114,15 @@ def test_gpu_without_driver_is_not_ready_and_says_what_to_do(bench: Make) -> Non
     assert made.devices() == ()
 
 
+def test_gpu_that_a_loaded_driver_does_not_have_is_to_be_bound(bench: Make) -> None:
+    """To load a driver that is loaded was said to be the way."""
+    made = bench("arc-b580", 1)
+    made.do("bind gpu-0 none")
+    (problem,) = made.unreadable()
+
+    assert problem.remedy.startswith("write 0000:03:00.0 to /sys/bus/pci/drivers/xe/bind; ")
+
+
 def test_driver_that_shows_no_cards_is_not_ready(bench: Make) -> None:
     """Seen with a driver that was loaded and left /sys/class/drm empty."""
     made = bench("arc-b580", 2)

@@ -116,6 +116,7 @@ def test_virtual_function_without_driver_is_told_by_its_name(bench: Make) -> Non
 
     (problem,) = made.unreadable()
     assert (problem.subject, problem.code) == ("0000-03-00-0-0xe211-vf1-0", "driver-not-ready")
+    assert problem.remedy.startswith("write 0000:03:00.1 to /sys/bus/pci/drivers/xe/bind; with")
 
 
 def test_virtual_function_whose_link_leads_nowhere_is_told(bench: Make) -> None:

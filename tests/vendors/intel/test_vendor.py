@@ -76,6 +76,13 @@ def test_samples_that_a_driver_does_not_show_are_absent(bench: Make) -> None:
     assert made.codes(made.devices()[0]) == {}
 
 
+def test_energy_is_that_of_the_package_where_the_card_has_none(bench: Make) -> None:
+    made = bench("arc-b580", 1)
+    (made.sysfs() / "hwmon/hwmon3/energy1_input").unlink()
+
+    assert [s.value for s in made.samples() if s.metric == "hw_energy_joules_total"] == [100.0]
+
+
 @pytest.mark.parametrize("text", ["", "\0", "-1", "9" * 40, "1e9", "300000000"])
 def test_sample_that_makes_no_sense_is_absent(bench: Make, text: str) -> None:
     made = bench("arc-b580", 1)
