@@ -1,4 +1,4 @@
-"""`accelkit conformance`: list checks, explain one, keep a node up. Not here: running them."""
+"""`accelkit conformance`: what there is to know of checks and reports. Not here: running checks."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,6 +85,31 @@ def serve(*, directory: Path, kubernetes: str) -> int:
         raise click.BadParameter(f"{kubernetes} is none of {', '.join(RELEASES)}")
     asyncio.run(keep_up(directory.absolute(), kubernetes, click.echo))
     return 0
+
+
+@command.command("diff", epilog="Example: accelkit conformance diff last-week.json today.json")
+@click.argument("old", metavar="OLD", type=click.Path(path_type=Path))
+@click.argument("new", metavar="NEW", type=click.Path(path_type=Path))
+@form_option
+def diff(*, old: Path, new: Path, form: Form) -> int:
+    """List the checks that ended otherwise in the report NEW than in OLD.
+
+    Reports are what `run -o json` prints. Ends with 1 if a must fails that did not.
+    """
+    from accelkit.conformance.comparing import changes, read_report  # noqa: PLC0415 - help does without
+
+    found = list(changes(read_report(old), read_report(new)))
+    if form is not Form.TABLE:
+        items: list[Tree] = [
+            {"subject": c.subject, "id": c.id, "before": c.before, "after": c.after} for c in found
+        ]
+        show_tree(document("ChangeList", items=items), form)
+    elif found:
+        rows = ((c.subject, c.id, c.before, c.after) for c in found)
+        show_table(("SUBJECT", "ID", "BEFORE", "AFTER"), rows)
+    else:
+        click.echo("nothing ended otherwise")
+    return int(any(change.worse for change in found))
 
 
 command.add_command(run)

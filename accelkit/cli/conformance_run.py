@@ -125,6 +125,18 @@ def _number(_context: click.Context, _parameter: click.Parameter, value: float) 
     metavar="FILE",
     help="Write a report for CI there, too.",
 )
+@click.option(
+    "--markdown",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write a summary for people there, too.",
+)
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A report of before: what failed then is no reason to end with 1.",
+)
 @form_option
 def run(
     *,
@@ -137,6 +149,8 @@ def run(
     fail_fast: bool,
     waivers: Path | None,
     junit: Path | None,
+    markdown: Path | None,
+    baseline: Path | None,
     form: Form,
     **whom: Unpack[Whom],
 ) -> int:
@@ -144,7 +158,8 @@ def run(
 
     Ends with 1 if a must failed.
     """
-    from accelkit.conformance.runner import Options, Select, chosen  # noqa: PLC0415 - help does without
+    from accelkit.conformance.comparing import changes, read_report, told  # noqa: PLC0415 - help does without
+    from accelkit.conformance.runner import Options, Select, chosen  # noqa: PLC0415 - see above
 
     options = Options(
         seed=seed,
@@ -156,19 +171,20 @@ def run(
     )
     select = Select(only=only, never=skip)
     chosen(select)  # what is wrong about it is told before anything else
-    if junit is not None:
-        _write_to(junit, "")  # what cannot be written is better known before the run
+    before = {} if baseline is None else read_report(baseline)
+    for path in filter(None, (junit, markdown)):
+        _write_to(path, "")  # what cannot be written is better known before the run
     subjects = _subjects(whom, deadline_scale)
     # What CI stops takes away what it started, as by Ctrl-C.
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         reports, ended = _run_all(subjects, select, options, form)
     finally:
-        signal.signal(signal.SIGTERM, before)
-    _write(reports, form, junit)
+        signal.signal(signal.SIGTERM, handler)
+    _write(reports, form, junit, markdown)
     if ended is not None:
         raise ended
-    return int(any(report.failed for report in reports))
+    return int(any(change.worse for change in changes(before, told(reports))))
 
 
 def _run_all(
@@ -289,19 +305,27 @@ def _show_end(report: "Report") -> None:
     click.echo()
 
 
-def _write(reports: "Sequence[Report]", form: Form, junit: Path | None) -> None:
-    from accelkit.conformance.render import as_json, as_junit  # noqa: PLC0415 - help does without
+def _write(
+    reports: "Sequence[Report]", form: Form, junit: Path | None, markdown: Path | None
+) -> None:
+    from accelkit.conformance.render import (  # noqa: PLC0415 - help does without
+        as_json,
+        as_junit,
+        as_markdown,
+    )
 
     if form is not Form.TABLE:
         show_tree(json.loads(as_json(reports)), form)
     if junit is not None:
         _write_to(junit, as_junit(reports))
+    if markdown is not None:
+        _write_to(markdown, as_markdown(reports))
 
 
-def _write_to(junit: Path, text: str) -> None:
+def _write_to(path: Path, text: str) -> None:
     from accelkit.core.errors import ConfigError  # noqa: PLC0415 - help does without
 
     try:
-        junit.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise ConfigError([(str(junit), f"cannot be written: {error.strerror}")]) from error
+        raise ConfigError([(str(path), f"cannot be written: {error.strerror}")]) from error

@@ -1,4 +1,4 @@
-"""Reports as text, JSON and JUnit XML. Not here: what is in them."""
+"""Reports as text, JSON, JUnit XML and Markdown. Not here: what is in them."""
 
 import json
 import platform
@@ -136,6 +136,33 @@ def _case(suite: ET.Element, subject: str, result: Result) -> None:
 def _plain(text: str) -> str:
     """*text* without what broken subjects may well say, and XML has no place for."""
     return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
+
+
+def as_markdown(reports: Iterable[Report]) -> str:
+    """A table with a row for each report, then what failed."""
+    reports = list(reports)
+    head = ["", "badges", *map(str, Verdict), "not run"]
+    lines = [_row(head), _row(["---"] * len(head))]
+    for one in reports:
+        badges = (str(b) if granted else f"~~{b}~~" for b, granted in one.badges.items())
+        counts = map(str, (*one.summary.values(), len(one.not_run)))
+        lines.append(_row([_titled(one), ", ".join(badges), *counts]))
+    for one in reports:
+        for result in one.results:
+            if result.verdict in BAD | {Verdict.WAIVED}:
+                should = "" if result.must else ", a should"
+                title = f"**{result.id}** of {_titled(one)} ({result.verdict}{should})"
+                findings = (f"    {line}" for f in result.findings for line in f.split("\n"))
+                lines += ["", f"{title}: {result.claim}", "", *map(_plain, findings)]
+    return "\n".join((*lines, ""))
+
+
+def _titled(report: Report) -> str:
+    return " ".join(filter(None, (report.kind, report.name, report.product)))
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def _version() -> str:

@@ -115,6 +115,31 @@ def test_report_for_ci_is_written_where_it_is_wanted(run: Run, tmp_path: Path) -
     assert ET.fromstring(file.read_text()).find("testsuite/testcase") is not None
 
 
+def test_what_failed_before_does_not_make_the_answer_no_again(
+    run: Run, tmp_path: Path, basic: Path
+) -> None:
+    old, new, summary = (tmp_path / name for name in ("old.json", "new.json", "summary.md"))
+    words = ("conformance", "run", "sim", "--host", basic, "--only", "I01", "-o", "json")
+    old.write_text(run(*words).out)
+    set_state(str(basic), ["raise", "discover"])
+    failed = run(*words, "--markdown", summary)
+    new.write_text(failed.out)
+
+    assert (failed.code, run(*words, "--baseline", old).code) == (1, 1)
+    assert run(*words, "--baseline", new).code == 0
+    assert "**I01** of plugin sim (fail): No two devices have one id." in summary.read_text()
+    there = run("conformance", "diff", old, new)
+    assert (there.code, there.lines) == (
+        1,
+        ["SUBJECT  ID   BEFORE  AFTER", "sim      I01  pass    fail"],
+    )
+    assert run("conformance", "diff", new, old).code == 0
+    same = run("conformance", "diff", new, new)
+    assert (same.code, same.out) == (0, "nothing ended otherwise\n")
+    tree = json.loads(run("conformance", "diff", new, old, "-o", "json").out)
+    assert (tree["kind"], [item["after"] for item in tree["items"]]) == ("ChangeList", ["pass"])
+
+
 def test_driver_of_another_is_reached_by_its_commands(run: Run, tmp_path: Path) -> None:
     """This one ends at once, so nothing that needs a driver can pass."""
     words = ("--driver", tmp_path, "--resource", "acme.com/npu", "--start", "true")
@@ -138,6 +163,8 @@ def test_driver_of_another_is_reached_by_its_commands(run: Run, tmp_path: Path) 
         (("run", "--driver", "x"), "--driver goes with --resource or --dra, and without a VENDOR"),
         (("run", "sim", "--hang", "x"), "mean something only with --driver"),
         (("run", "sim", "--only", "I02", "--junit", "/no/such/x"), "/no/such/x: cannot be written"),
+        (("run", "sim", "--baseline", "/no/such"), "/no/such: cannot be read"),
+        (("run", "sim", "--only", "I02", "--markdown", "/no/x"), "/no/x: cannot be written"),
         (("run", "sim", "--waivers", "/no/such"), "/no/such: cannot be read"),
         (("show", "X99"), "X99: is no check"),
         (("run", "sim", "--only", "D01", "--skip", "D"), "D: leaves out every check that is asked"),

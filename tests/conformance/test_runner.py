@@ -374,6 +374,26 @@ def test_report_as_junit_can_be_read_back() -> None:
     assert failure.text == "device \ufffd is wrong\nand another"
 
 
+def test_report_as_markdown_is_a_row_for_each_and_what_failed() -> None:
+    lines = render.as_markdown([REPORT, attrs.evolve(REPORT, name="other", results=())]).split("\n")
+
+    assert lines[2:4] == [
+        "| plugin acme a100 | ~~core~~ | 1 | 2 | 1 | 0 | 0 | 2 |",
+        "| plugin other a100 | ~~core~~ | 0 | 0 | 0 | 0 | 0 | 2 |",
+    ]
+    assert lines[5:] == [
+        "**X02** of plugin acme a100 (fail): X02 holds.",
+        "",
+        "    device \ufffd is wrong",
+        "    and another",
+        "",
+        "**X04** of plugin acme a100 (fail, a should): X04 holds.",
+        "",
+        "    should be",
+        "",
+    ]
+
+
 def write(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "conformance.toml"
     path.write_text(text)
