@@ -17,6 +17,7 @@ def load_installed() -> Registry:
     def loading(label: str) -> None:
         for timer in waiting:
             timer.cancel()
+            timer.join()  # a process with one thread tries plugins before it loads them
         waiting.clear()
         if label:
             timer = Timer(LONG_S, _say, (label,))

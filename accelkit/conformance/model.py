@@ -57,6 +57,10 @@ class Badge(StrEnum):
     AGENT = "agent"
 
 
+OF_ABILITIES = frozenset({Badge.HEALTH, Badge.TOPOLOGY, Badge.PARTITIONING})
+"""Badges of what some subjects can do: what applies to everybody earns none of them."""
+
+
 class Feature(StrEnum):
     """What a subject must offer for a check to be possible, beyond the abilities of its class."""
 
@@ -160,6 +164,11 @@ class Check(Generic[B_contra]):
     """With claims: how the driver runs first. Checks that have the same one share what runs."""
     body: Callable[[B_contra], Iterator[str]]
     """Yields one sentence for each thing that is wrong; what it raises is one more."""
+
+    @property
+    def of_ability(self) -> bool:
+        """Whether it looks at something that not every subject can do."""
+        return any(isinstance(need, type) for need in self.needs)
 
 
 class Inapplicable(Exception):

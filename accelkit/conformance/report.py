@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from accelkit.conformance.checks import AnyCheck
-from accelkit.conformance.model import Badge, Level, Verdict
+from accelkit.conformance.model import OF_ABILITIES, Badge, Level, Verdict
 from accelkit.core.values import FrozenMap, freeze
 
 
@@ -65,14 +65,16 @@ def granted(checks: Iterable[AnyCheck], verdicts: Mapping[str, Verdict]) -> dict
         verdicts: Of those that were run, or that are known not to apply, by id.
 
     Returns:
-        Without badges that nothing applies to, and without those of which nothing failed so far,
-        and something was not run.
+        Without badges that nothing applies to but what applies to everybody, and without those of
+        which nothing failed so far, and something was not run.
     """
-    musts = [check for check in checks if check.must]
+    apply = [c for c in checks if c.must and verdicts.get(c.id) is not Verdict.NOT_APPLICABLE]
     found: dict[Badge, bool] = {}
     for badge in Badge:
-        ends = {verdicts.get(check.id) for check in musts if badge in check.badges}
-        ends.discard(Verdict.NOT_APPLICABLE)
+        own = [check for check in apply if badge in check.badges]
+        ends = {verdicts.get(check.id) for check in own}
+        if badge in OF_ABILITIES and not any(check.of_ability for check in own):
+            continue
         if ends - {Verdict.PASS, None}:
             found[badge] = False
         elif ends == {Verdict.PASS}:

@@ -43,7 +43,7 @@ def checked(vendor: Vendor, kind: type[T], answer: Iterable[object]) -> tuple[T,
         PluginContractError: It is not.
     """
     kept: list[T] = []
-    for one in islice(answer, MOST_ANSWERS + 1):
+    for one in islice(_each(vendor, kind, answer), MOST_ANSWERS + 1):
         if not isinstance(one, kind):
             raise _broken(vendor, f"a {type(one).__name__} is no {kind.__name__}")
         if fault := misfit(kind, one):
@@ -54,6 +54,17 @@ def checked(vendor: Vendor, kind: type[T], answer: Iterable[object]) -> tuple[T,
     return tuple(kept)
 
 
+def _each(vendor: Vendor, kind: type, answer: object) -> Iterable[object]:
+    """*answer*, if one can go through it: who forgets to yield anything answers None."""
+    if isinstance(answer, Iterable):
+        return answer
+    name = kind.__name__
+    raise _broken(
+        vendor,
+        f"{answer!r:.100} is answered, where each {name} is to be yielded, or a list returned",
+    )
+
+
 def checked_devices(
     vendor: Vendor, found: Iterable[object]
 ) -> tuple[tuple[Device, ...], tuple[Unreadable, ...]]:
@@ -62,7 +73,7 @@ def checked_devices(
     Raises:
         PluginContractError: Something of it is neither, or not one of *vendor*.
     """
-    several = tuple(islice(found, MOST_DEVICES + 1))
+    several = tuple(islice(_each(vendor, Device, found), MOST_DEVICES + 1))
     if len(several) > MOST_DEVICES:
         raise _broken(vendor, f"more than {MOST_DEVICES} devices are reported")
     for one in several:

@@ -11,7 +11,7 @@ from accelkit.core.errors import ApiTooNew, ApiTooOld, PluginContractError
 from accelkit.core.limits import is_dns_subdomain, resource_name_problem
 from accelkit.core.model import VENDOR_NAME_LIMIT
 from accelkit.core.values import is_dns_label
-from accelkit.core.vendor import API, PciMatch, Vendor
+from accelkit.core.vendor import ABILITIES, API, PciMatch, Vendor
 
 OLDEST_API = max(1, API - 1)
 _CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -75,6 +75,7 @@ def _vendor_faults(kind: type[Vendor]) -> Iterator[str]:
     missing = sorted(getattr(kind, "__abstractmethods__", ()))
     if missing:
         yield f"{', '.join(missing)} must be written"
+    yield from _unasked(kind)
     if "<locals>" in kind.__qualname__:
         yield "another process cannot find a class inside a function"
     yield from _name_faults(getattr(kind, "name", None), getattr(kind, "domain", None))
@@ -84,6 +85,15 @@ def _vendor_faults(kind: type[Vendor]) -> Iterator[str]:
     else:
         yield f"attributes must be a mapping of names to types, found {declared!r}"
     yield from _field_faults(kind)
+
+
+def _unasked(kind: type[Vendor]) -> Iterator[str]:
+    """Methods of an ability that nobody would ask, for the class does not declare it."""
+    for ability in ABILITIES.values():
+        methods = sorted(getattr(ability, "__abstractmethods__", ()))
+        if not issubclass(kind, ability) and all(hasattr(kind, method) for method in methods):
+            name = ability.__name__
+            yield f"nobody asks {', '.join(methods)}: inherit from {name}, or take other names"
 
 
 def _name_faults(name: object, domain: object) -> Iterator[str]:

@@ -4,6 +4,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext, redirect_stdout
+from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -19,6 +20,7 @@ from accelkit.core.errors import PluginContractError, PluginError, PluginLoadErr
 from accelkit.core.foreign import code_of, remedy_of, text_of, with_way
 from accelkit.core.host import Host
 from accelkit.core.pci import pci_functions
+from accelkit.core.trial import Trial, begin
 from accelkit.core.values import FrozenMap, freeze
 from accelkit.core.vendor import Vendor
 
@@ -34,6 +36,9 @@ T = TypeVar("T", bound=Named)
 
 MOST_ENDS = 2
 """A plugin that ended so many processes one after the other is not loaded again."""
+_ONE_NAME = "give one of them another name, or uninstall it"
+_ENDED: dict[EntryPoint, str] = {}
+"""How others' plugins ended the process in which they were tried; empty: they did not."""
 
 
 @attrs.frozen(kw_only=True, field_transformer=freeze)
@@ -90,8 +95,9 @@ def load_plugins(
 
     Args:
         run_dir: Where breadcrumbs are kept, so that a plugin whose loading ended the process twice
-            in a row is skipped, until it has another version or the node was booted; None: nowhere.
-            Once may be chance: whoever is killed is loading something.
+            in a row is skipped, until it has another version or the node was booted. Once may be
+            chance: whoever is killed is loading something. None: nowhere, and plugins of others are
+            loaded in a process of their own first, as long as this one has a single thread.
         points: Instead of the installed entry points.
         told: Hears the name and version of each plugin before it is loaded, and nothing after it.
 
@@ -110,9 +116,15 @@ def load_plugins(
             if len(crumbs) >= MOST_ENDS:
                 loading.fail(point.name, _ended(crumbs[0]))
                 continue
+            trial = _trial(point) if run is None else None
             for hears in (note, told or _no_note):
                 hears(label)
-            loading.load(point)
+            if trial is not None:
+                _ENDED[point] = trial.ended()
+            if how := _ENDED.get(point) if run is None else "":
+                loading.fail(point.name, _ends(point, how))
+            else:
+                loading.load(point)
             for hears in (note, told or _no_note):
                 hears("")
             for other, path in ended.items():
@@ -132,6 +144,31 @@ def _no_note(_text: str) -> None:
 
 def _version(point: EntryPoint) -> str:
     return "" if point.dist is None else point.dist.version
+
+
+def _trial(point: EntryPoint) -> Trial | None:
+    """The loading of *point* in a process of its own; None: it is ours, or was tried already."""
+    ours = point.dist is not None and point.dist.name == "accelkit"
+    return None if ours or point in _ENDED else begin(partial(_Loading().load, point))
+
+
+def _ends(point: EntryPoint, how: str) -> PluginLoadError:
+    package = point.dist.name if point.dist is not None else point.module
+    return PluginLoadError(
+        f"loading it ends the process, {how}, so it is skipped",
+        remedy=f"mend or uninstall {package}; to see it: python -c '{_statement(point)}'",
+    )
+
+
+def _way_out(point: EntryPoint, error: BaseException) -> str:
+    """What to do about a plugin that raises *error* while it is loaded."""
+    if isinstance(error, pluggy.PluginValidationError):
+        return "the hooks are accelkit_vendors() and accelkit_backends()"
+    return f"mend or upgrade the plugin; to see it: python -c '{_statement(point)}'"
+
+
+def _statement(point: EntryPoint) -> str:
+    return f"from {point.module} import {point.attr}" if point.attr else f"import {point.module}"
 
 
 def _ended(path: Path) -> PluginLoadError:
@@ -160,7 +197,8 @@ class _Loading:
 
     def load(self, point: EntryPoint) -> None:
         if other := self.plugins.get(point.name):
-            self.fail(point.name, PluginLoadError(f"{other.module} has this name already"))
+            reason = f"{other.module} has this name already"
+            self.fail(point.name, PluginLoadError(reason, remedy=_ONE_NAME))
             return
         try:
             with redirect_stdout(sys.stderr):
@@ -170,7 +208,7 @@ class _Loading:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, SystemExit too
-            self.fail(point.name, error)
+            self.fail(point.name, error, _way_out(point, error))
             return
         self.plugins[point.name] = Plugin(
             name=point.name,
@@ -200,22 +238,21 @@ class _Loading:
                     (p.name for p in self.plugins.values() if good.name in p.vendors + p.backends),
                     plugin,
                 )
-                self.fail(
-                    plugin, PluginContractError(f"{good.name!r} is of the plugin {has} already")
-                )
+                reason = f"{good.name!r} is of the plugin {has} already"
+                self.fail(plugin, PluginContractError(reason, remedy=_ONE_NAME))
             else:
                 kept[good.name] = good
                 names.append(good.name)
         return tuple(names)
 
-    def fail(self, plugin: str, error: BaseException) -> None:
+    def fail(self, plugin: str, error: BaseException, remedy: str = "") -> None:
         known = isinstance(error, PluginError)
         self.failures.append(
             LoadFailure(
                 plugin=plugin,
                 code=code_of(error) if known else PluginLoadError.code,
                 reason=text_of(error) if known else with_way(error),
-                remedy=remedy_of(error) if known else "",
+                remedy=remedy_of(error) if known else remedy,
                 traceback="" if known else "".join(traceback.format_exception(error)),
             )
         )
@@ -239,5 +276,7 @@ def _registered(point: EntryPoint) -> pluggy.PluginManager:
 def _answers(manager: pluggy.PluginManager, hook: str) -> Iterator[object]:
     for answer in getattr(manager.hook, hook)():
         if not isinstance(answer, (list, tuple)):
-            raise PluginContractError(f"{hook} must answer a list, found {answer!r}")
+            raise PluginContractError(
+                f"{hook} must answer a list, found {answer!r}", remedy="return [...]"
+            )
         yield from answer

@@ -149,16 +149,45 @@ def test_error_that_nobody_can_hear_keeps_its_exit_code(tmp_path: Path) -> None:
     assert [ended.returncode for ended in codes] == [2, 2]
 
 
+def with_plugin(site: Path, name: str, source: str) -> dict[str, str]:
+    """The environment in which the plugin *name* is installed."""
+    (site / f"{name}.py").write_text(source)
+    described = site / f"{name}-1.0.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text(f"Name: {name}\nVersion: 1.0\n")
+    (described / "entry_points.txt").write_text(f"[accelkit]\n{name} = {name}\n")
+    path = os.pathsep.join(filter(None, (str(site), os.environ.get("PYTHONPATH"))))
+    return {**os.environ, "PYTHONPATH": path}
+
+
+@pytest.mark.slow
+def test_plugin_that_ends_the_process_while_it_is_loaded_is_named_and_the_command_goes_on(
+    tmp_path: Path,
+) -> None:
+    """Every command ended without a word, and with the plugin's status."""
+    env = with_plugin(tmp_path, "deadly", "import os\nos._exit(0)\n")
+
+    def answer(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*ACCELKIT, *words], capture_output=True, text=True, check=False, env=env
+        )
+
+    listed = answer("vendor", "list", "--host", str(tmp_path))
+    devices = answer("devices", "--host", str(tmp_path))
+    checked = answer("conformance", "run", "sim", "--only", "D01")
+
+    why = "loading it ends the process, with status 0, so it is skipped"
+    how = "mend or uninstall deadly; to see it: python -c 'import deadly'"
+    assert "nvidia " in listed.stdout
+    assert f"{why} [plugin-load]; {how}" in listed.stdout
+    assert f"problem: deadly: the plugin is not used: {why}" in devices.stdout
+    assert (checked.returncode, "1 pass" in checked.stdout) == (0, True)
+
+
 def test_plugin_that_hangs_while_it_is_loaded_is_named(tmp_path: Path) -> None:
     """Every command stood still without a word."""
-    (tmp_path / "waiting.py").write_text("import sys\nsys.stdin.read()\n")
-    (tmp_path / "waiting-1.0.dist-info").mkdir()
-    (tmp_path / "waiting-1.0.dist-info" / "METADATA").write_text("Name: waiting\nVersion: 1.0\n")
-    (tmp_path / "waiting-1.0.dist-info" / "entry_points.txt").write_text(
-        "[accelkit]\nwaiting = waiting\n"
-    )
+    env = with_plugin(tmp_path, "waiting", "import sys\nsys.stdin.read()\n")
     command = [*ACCELKIT, "vendor", "list", "--host", str(tmp_path)]
-    path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
 
     with subprocess.Popen(
         command,
@@ -166,7 +195,7 @@ def test_plugin_that_hangs_while_it_is_loaded_is_named(tmp_path: Path) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": path},
+        env=env,
     ) as process:
         assert process.stderr is not None
         said = process.stderr.readline()

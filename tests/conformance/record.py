@@ -33,8 +33,8 @@ the {checks} [checks](../conformance/README.md) of the suite: in process (L1), a
 (L2), where kubelet and API server are {kubernetes}. Checks have five times the patience of a quiet
 machine. No real hardware is looked at.
 
-A badge is granted if all its checks that apply passed; one that is struck out is refused, and one
-of which checks are not run yet is left out.
+A badge is granted if all its checks that apply passed; one that is struck out is refused. One of
+which checks are not run yet is left out, and so is one of something that the product cannot do.
 `accelkit conformance run VENDOR --product PRODUCT` says what came of each check.
 `python -m tests.conformance.record` runs whatever is not run yet or did not pass, and writes this
 page.

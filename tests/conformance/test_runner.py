@@ -18,6 +18,7 @@ from accelkit.conformance import catalogue, render
 from accelkit.conformance.bench import PluginBench, Scope
 from accelkit.conformance.checks import CHECKS, AnyCheck
 from accelkit.conformance.checks.making import in_process
+from accelkit.conformance.intree import subject_of
 from accelkit.conformance.model import Badge, Check, Feature, Inapplicable, Level, Verdict
 from accelkit.conformance.report import Report, Result, granted
 from accelkit.conformance.runner import Interrupted, Options, Select, chosen, run, run_check
@@ -317,6 +318,35 @@ def test_badge_is_not_granted_before_each_of_its_checks_was_run() -> None:
 
     assert granted(checks, PASSED) == {}
     assert granted(checks, {**PASSED, "X02": Verdict.FAIL}) == {Badge.CORE: False}
+
+
+PLACES = next(check for check in CHECKS if check.id == "T04")
+LINKS = next(check for check in CHECKS if check.id == "T01")
+
+
+@pytest.mark.parametrize(
+    "places,links,badges",
+    [
+        (Verdict.PASS, Verdict.PASS, {Badge.TOPOLOGY: True}),
+        (Verdict.FAIL, Verdict.PASS, {Badge.TOPOLOGY: False}),
+        (Verdict.PASS, Verdict.NOT_APPLICABLE, {}),
+        (Verdict.FAIL, Verdict.NOT_APPLICABLE, {}),
+    ],
+)
+def test_what_applies_to_everybody_is_no_badge_of_an_ability(
+    places: Verdict, links: Verdict, badges: dict[Badge, bool]
+) -> None:
+    assert granted((PLACES, LINKS), {"T04": places, "T01": links}) == badges
+
+
+def test_device_that_cannot_be_shared_has_no_badge_for_it() -> None:
+    report = run(subject_of("gaudi"), select=Select(only=("sharing",)))
+
+    assert {r.id: r.findings for r in report.results} == {
+        "P11": ("its devices cannot be shared",),
+        "P12": ("its devices cannot be shared",),
+    }
+    assert report.badges == {}
 
 
 def test_badge_to_which_nothing_applies_is_neither_granted_nor_refused() -> None:

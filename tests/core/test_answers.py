@@ -97,6 +97,14 @@ def test_answer_without_end_is_refused() -> None:
     assert "more than 131072 are reported" in refusal(checked, Link, repeat(link))
 
 
+@pytest.mark.parametrize("answer", [None, 3])
+def test_answer_that_one_cannot_go_through_says_what_is_missing(answer: object) -> None:
+    where = "is answered, where each {} is to be yielded, or a list returned"
+
+    assert f"{answer} {where.format('Link')}" in refusal(checked, Link, answer)
+    assert f"{answer} {where.format('Device')}" in refusal(checked_devices, answer)
+
+
 def test_condition_that_only_looks_fatal_is_refused() -> None:
     """An enumeration's text equals its member, and is not it."""
     told = [made(Condition, code="burnt", severity="FATAL")]

@@ -10,7 +10,7 @@ from accelkit.core.backend import BackendFactory
 from accelkit.core.contract import check_factory, check_vendor
 from accelkit.core.errors import ApiTooNew, ApiTooOld, PluginContractError
 from accelkit.core.host import Host
-from accelkit.core.model import Device, Unreadable
+from accelkit.core.model import Condition, Device, Unreadable
 from accelkit.core.vendor import PciMatch, Vendor
 
 
@@ -97,6 +97,20 @@ def test_class_that_breaks_the_contract_is_refused(field: str, value: object, wh
     assert why in str(caught.value)
 
 
+class Silent(Acme):
+    """Has forgotten SupportsHealth."""
+
+    def conditions(self) -> Iterable[Condition]:
+        return ()
+
+
+class Applying(Acme):
+    """Has one of three methods by chance."""
+
+    def apply(self) -> None:
+        pass
+
+
 def test_class_without_a_name_is_refused() -> None:
     with pytest.raises(PluginContractError, match=r"found None; domain must .* found None"):
         check_vendor(Nameless)
@@ -105,6 +119,15 @@ def test_class_without_a_name_is_refused() -> None:
 def test_class_that_is_not_finished_is_refused() -> None:
     with pytest.raises(PluginContractError, match="Unfinished: discover must be written"):
         check_vendor(Unfinished)
+
+
+def test_method_of_an_ability_that_is_not_declared_is_told() -> None:
+    with pytest.raises(PluginContractError, match="nobody asks conditions: inherit from Supports"):
+        check_vendor(Silent)
+
+
+def test_some_methods_of_an_ability_are_nobodys_business() -> None:
+    assert check_vendor(Applying) is Applying
 
 
 def test_class_inside_a_function_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -176,6 +177,52 @@ def test_whatever_a_plugin_raises_is_its_own_problem(
     assert list(registry.vendors) == ["acme"]
 
 
+def test_plugin_that_raises_says_how_to_see_it(plugins: Plugins) -> None:
+    plugins.add("bad", "1/0")
+    plugins.add("lost", "")
+    plugins.points[-1] = EntryPoint(
+        name="lost", value=f"{plugins.points[-1].value}:nothing", group="accelkit"
+    )
+    plugins.add("typo", HOOK.format(hook="accelkit_vendor()", body="return []"))
+
+    told = [failure.remedy for failure in load_plugins(points=plugins.points).failures]
+
+    bad, lost = (point.module for point in plugins.points[:2])
+    assert told == [
+        f"mend or upgrade the plugin; to see it: python -c 'import {bad}'",
+        f"mend or upgrade the plugin; to see it: python -c 'from {lost} import nothing'",
+        "the hooks are accelkit_vendors() and accelkit_backends()",
+    ]
+
+
+@pytest.mark.parametrize(
+    "source,how",
+    [
+        ("import os; os._exit(0)", "with status 0"),
+        ("import os; os._exit(7)", "with status 7"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "by SIGKILL"),
+        (HOOK.format(hook="accelkit_vendors()", body="import os; os._exit(1)"), "with status 1"),
+    ],
+)
+def test_plugin_that_would_end_a_command_is_named_and_left_out(
+    plugins: Plugins, monkeypatch: pytest.MonkeyPatch, source: str, how: str
+) -> None:
+    monkeypatch.setattr(threading, "active_count", lambda: 1)  # as in a command
+    plugins.add("acme", VENDOR.format(name="acme"))
+    plugins.add("deadly", source)
+    module = plugins.points[-1].module
+
+    first = load_plugins(points=plugins.points)
+    again = load_plugins(points=plugins.points)
+
+    (failure,) = first.failures
+    assert (failure.plugin, failure.code) == ("deadly", "plugin-load")
+    assert failure.reason == f"loading it ends the process, {how}, so it is skipped"
+    assert failure.remedy == f"mend or uninstall {module}; to see it: python -c 'import {module}'"
+    assert list(first.vendors) == ["acme"]
+    assert again == first
+
+
 def test_interrupt_is_not_a_plugins_problem(plugins: Plugins, tmp_path: Path) -> None:
     plugins.add("slow", "raise KeyboardInterrupt")
 
@@ -249,6 +296,7 @@ def test_first_plugin_by_name_has_a_vendors_name(plugins: Plugins) -> None:
             plugin="second",
             code="plugin-contract",
             reason="'acme' is of the plugin first already",
+            remedy="give one of them another name, or uninstall it",
         ),
     )
 

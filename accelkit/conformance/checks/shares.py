@@ -16,7 +16,7 @@ from accelkit.conformance.checks.making import in_process
 from accelkit.conformance.cuts import left_over
 from accelkit.conformance.keeping import Agent, Node
 from accelkit.conformance.kinds import Kind, node_of, plain
-from accelkit.conformance.model import Badge, Check, Feature, Unanswered
+from accelkit.conformance.model import Badge, Check, Feature, Inapplicable, Unanswered
 from accelkit.core.allocation import Allocation
 from accelkit.core.limits import LATEST
 from accelkit.core.model import DeviceId
@@ -35,6 +35,7 @@ DIVIDED = (
 
 def amounts(bench: PluginBench) -> Iterator[str]:
     kind = plain(bench)
+    _look(node_of(bench, kind), kind)
     for sharing in DIVIDED:
         node = node_of(bench, kind, sharing=sharing)
         before = node.seen()
@@ -42,6 +43,16 @@ def amounts(bench: PluginBench) -> Iterator[str]:
             node.sharing = attrs.evolve(sharing, enforce=enforce)
             yield from node.during(partial(_asked, kind=kind))
             yield from told(f"shares of {kind.device}", left_over(before, node.seen()))
+
+
+def _look(node: Node, kind: Kind) -> None:
+    """Look whether the device can be shared at all.
+
+    Raises:
+        Inapplicable: It cannot.
+    """
+    if not node.during(partial(_can, kind=kind)):
+        raise Inapplicable("its devices cannot be shared")
 
 
 async def _can(agent: Agent, kind: Kind) -> frozenset[Enforcement]:
@@ -106,6 +117,7 @@ def in_any_order(bench: PluginBench) -> Iterator[str]:
     kind = plain(bench)
     sharing = Sharing(shares=SHARES, divide=Divide.EQUAL)
     node = node_of(bench, kind, sharing=sharing)
+    _look(node, kind)
     before = node.seen()
     prepare(node, share_of(kind, "5"))
     alone = _files(node)
