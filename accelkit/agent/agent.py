@@ -34,6 +34,7 @@ from accelkit.core.backend import BackendFactory
 from accelkit.core.clock import Clock
 from accelkit.core.host import Host
 from accelkit.core.model import Problem
+from accelkit.core.offers import DEVICES_MISSING
 from accelkit.core.policy import Policy
 from accelkit.core.registry import LoadFailure
 from accelkit.core.vendor import Vendor
@@ -359,11 +360,14 @@ class Agent:
             figures.show(self._metrics, store.view)
             self._shown = store.version
         figures.show_events(self._metrics, store.view, self._knowledge.heard.evidence)
-        figures.show_problems(self._metrics, self.problems())
+        problems, ready = self.problems(), not self.why_not_ready()
+        figures.show_problems(self._metrics, problems)
         self._duties.show(self._metrics)
         names, leading = self._knowledge.policy.telemetry.names, self._shared.leading.now
         self._measuring.show(self._metrics, store.view, names, leading=leading)
-        self._metrics.set("accelkit_ready", float(not self.why_not_ready()))
+        complete = all(problem.code != DEVICES_MISSING for problem in problems)
+        self._metrics.set("accelkit_ready", float(ready))
+        self._metrics.set("accelkit_node_ready", float(ready and complete))
         self._metrics.set("accelkit_leader", float(self._shared.leading.now))
         for source in self._knowledge.sources.values():
             self._metrics.set("accelkit_lane_stuck", source.stuck, (source.name,))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from accelkit.core.model import DeviceId, Problem
+from accelkit.core.offers import DEVICES_MISSING
 from accelkit.core.values import Health, Standing
 from accelkit.core.view import View
 
@@ -17,7 +18,7 @@ REASONS: Mapping[str, str] = {
     "worker-died": "DriverUnresponsive",
     "driver-unresponsive": "DriverUnresponsive",
     "split-set": "SplitSet",
-    "devices-missing": "OfferMismatch",
+    DEVICES_MISSING: "OfferMismatch",
     "offer-shadowed": "OfferMismatch",
     "sharing-refused": "OfferMismatch",
     "resource-taken": "OfferMismatch",

@@ -106,11 +106,17 @@ def _labels(
         number = numbers.get(device.root, 0)
         profile = device.placement.profile if device.placement is not None else ""
         what = (
-            *(str(number), _uuid(device), device.locality.pci_address or ""),
+            *(str(number), _uuid(device), _bus_id(device)),
             *(f"{device.id.vendor}{number}", device.product or "", profile, node),
         )
         for user in sorted(users.get(device.id, {("", "", "")})):
             yield device.id, (*what, *user)
+
+
+def _bus_id(device: Device) -> str:
+    """Its PCI address as NVML writes it: 00000000:3B:00.0."""
+    address = device.locality.pci_address
+    return "" if address is None else address.upper().zfill(len("00000000:3B:00.0"))
 
 
 def _uuid(device: Device) -> str:

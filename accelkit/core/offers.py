@@ -12,6 +12,8 @@ from accelkit.core.selection import matches
 from accelkit.core.values import Enforcement, FrozenMap, HolderKind, Standing
 from accelkit.core.view import Assignment
 
+DEVICES_MISSING = "devices-missing"
+"""Code of the problem that the policy expects more devices than there are."""
 KUBELET = "kubelet"
 """The backend that has no counters: it never gets a device and its partitions at once."""
 WHOLE = "whole"
@@ -312,7 +314,7 @@ def _missing(snapshot: Snapshot, policy: Policy) -> Iterator[Problem]:
         if there < expected.count:
             yield Problem(
                 subject=f"expect[{position}]",
-                code="devices-missing",
+                code=DEVICES_MISSING,
                 reason=f"{there} of {expected.count} expected devices are there",
                 remedy="look for problems of their vendor, or correct expect in the policy",
             )

@@ -58,6 +58,7 @@ METRICS: tuple[Metric, ...] = (
     _metric("accelkit_policy_info", _I, "revision", "The policy in force."),
     _metric("accelkit_up", _G, "backend", "1: the backend is registered and published."),
     _metric("accelkit_ready", _G, "", "1: the agent is ready."),
+    _metric("accelkit_node_ready", _G, "", "1: the agent is ready, with all devices expected."),
     _metric("accelkit_leader", _G, "", "1: this instance leads on its node."),
     _metric("accelkit_devices", _G, "vendor kind offer health standing", "Devices."),
     _metric(

@@ -13,10 +13,20 @@ from accelkit.agent import listening
 from accelkit.agent.agent import SOON_S, Agent
 from accelkit.agent.knowledge import Knowledge
 from accelkit.agent.leader import Lease
+from accelkit.cli.agent_socket import ask
 from accelkit.core.backend import BackendFactory, NodePort
 from accelkit.core.errors import BackendError, ConfigError, TransportError
 from accelkit.core.model import Holder, Holding
-from accelkit.core.policy import HealthPolicy, Http, Offer, Policy, Read, Seconds, VendorPolicy
+from accelkit.core.policy import (
+    Expect,
+    HealthPolicy,
+    Http,
+    Offer,
+    Policy,
+    Read,
+    Seconds,
+    VendorPolicy,
+)
 from accelkit.core.values import HolderKind
 from accelkit.core.view import View
 from tests.agent.toys import (
@@ -51,6 +61,21 @@ async def test_devices_of_a_vendor_reach_the_backend_with_their_edits(tmp_path: 
     assert document == ["toy/a:HEALTHY", "toy/b:HEALTHY"]
 
 
+async def test_node_is_not_ready_while_devices_are_missing(tmp_path: Path) -> None:
+    vendor = Toy()
+    wanted = attrs.evolve(policy(tmp_path), expect=(Expect(count=3),))
+    async with running(parts(tmp_path, vendor, wanted=wanted)) as agent:
+        await ready(agent)
+        few = await asyncio.to_thread(ask, str(tmp_path / "run"), "/metrics")
+        vendor.names = ("a", "b", "c")
+        await until(lambda: not codes_of(agent))
+        all_of_them = await asyncio.to_thread(ask, str(tmp_path / "run"), "/metrics")
+
+    assert b"accelkit_ready 1" in few
+    assert b"accelkit_node_ready 0" in few
+    assert b"accelkit_node_ready 1" in all_of_them
+
+
 async def test_probes_and_metrics_are_served_on_the_port(tmp_path: Path) -> None:
     async with running(parts(tmp_path, Toy())) as agent:
         await until(lambda: agent.port)
@@ -66,6 +91,7 @@ async def test_probes_and_metrics_are_served_on_the_port(tmp_path: Path) -> None
     assert 'accelkit_devices{vendor="toy",kind="toy",offer="all",health="HEALTHY"' in metrics
     assert 'accelkit_build_info{version="1.2.3"' in metrics
     assert "accelkit_ready 1" in metrics
+    assert "accelkit_node_ready 1" in metrics
     assert "accelkit_leader 1" in metrics
     assert 'accelkit_up{backend="kubelet"} 1' in metrics
     assert 'accelkit_backend_restarts_total{backend="kubelet"} 0' in metrics

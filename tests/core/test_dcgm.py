@@ -53,7 +53,7 @@ def test_values_are_in_units_of_dcgm_and_devices_numbered_by_place() -> None:
     )
 
     def whose(number: int, name: str) -> dict[str, str]:
-        where = {"pci_bus_id": f"0000:0{number}:00.0", "device": f"toy{number}"}
+        where = {"pci_bus_id": f"00000000:0{number}:00.0", "device": f"toy{number}"}
         own = {"gpu": str(number), "UUID": f"GPU-{name}", "hostname": "n1", "modelName": "H"}
         return {**where, **own}
 

@@ -99,6 +99,16 @@ def _at_all(name: str, value: Json) -> Step:
     return step
 
 
+def _load(machine: "NeuronMachine", state: State, args: tuple[str, ...]) -> State:
+    """Counters of cores begin anew with the driver, and what can be repaired is."""
+    del args
+    state = changed(state, VENDOR, loaded=None)
+    for unit in machine.units():
+        lasting = {k: n for k, n in numbers(of(state, unit), "ecc").items() if k != "repairable"}
+        state = changed(state, unit, errors=None, ecc={**lasting} or None)
+    return state
+
+
 def _restore(machine: "NeuronMachine", state: State, args: tuple[str, ...]) -> State:
     unit = machine.unit("restore", args)
     kept = {k: v for k, v in of(state, unit).items() if k == "replaced"}
@@ -209,6 +219,6 @@ VERBS: Mapping[str, tuple[str, Step]] = {
     "lnc": ("lnc 1|2", _lnc),
     "no-lnc-file": ("no-lnc-file", _at_all("no-lnc-file", value=True)),
     "unload": ("unload", _at_all("loaded", value=False)),
-    "load": ("load", _at_all("loaded", value=None)),
+    "load": ("load", _load),
 }
 """Usage and step by verb."""

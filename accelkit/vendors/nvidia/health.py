@@ -53,6 +53,8 @@ _ACTIONS = MappingProxyType(
     }
 )
 """Source: nvml.h, nvmlDeviceGpuRecoveryAction_t; 6 and 7 since driver 615."""
+_HARMLESS = frozenset({0, *(n for n, told in _ACTIONS.items() if told[1] is not Severity.FATAL)})
+"""Actions with which the GPU can be used."""
 _UNCORRECTED, _VOLATILE = 1, 0  # nvml.h, nvmlMemoryErrorType_t and nvmlEccCounterType_t
 
 
@@ -191,7 +193,7 @@ def _of_event(
     severity, scope = fault.severity, Scope.DEVICE
     if fault.action in {xid.Action.RESET, xid.Action.REBOOT}:
         # The driver knows best what is still to be done; a fault that is mended is only told.
-        severity = Severity.DEGRADED if asked == 0 else Severity.FATAL
+        severity = Severity.DEGRADED if asked in _HARMLESS else Severity.FATAL
         scope = Scope.TREE
     elif fading.is_over(event):
         return

@@ -9,11 +9,8 @@ from accelkit.vendors.tpu.discovery import chip_of
 def read_samples(host: Host, devices: Iterable[Device]) -> Iterator[Sample]:
     """The size of the memory, and errors on the PCIe links, of all functions of a chip together."""
     for device in devices:
-        yield Sample(
-            device=device.id,
-            metric="hw_memory_size_bytes",
-            value=float(device.capacity.get("memory", 0)),
-        )
+        if (memory := device.capacity.get("memory")) is not None:
+            yield Sample(device=device.id, metric="hw_memory_size_bytes", value=float(memory))
         for kind, total in _errors(host, device).items():
             yield Sample(
                 device=device.id,

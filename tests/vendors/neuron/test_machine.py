@@ -84,6 +84,17 @@ def test_what_happened_to_chips_ends_with_the_boot(bench: Make) -> None:
     assert {c.id for c in made.chips()} == {c.id for c in before}
 
 
+def test_driver_that_is_loaded_anew_counts_anew_and_repairs_memory(bench: Make) -> None:
+    made = bench("trn2", 1)
+    made.do("ecc neuron-0 repairable 2", "ecc neuron-0 mem 3", "fail neuron-0 1 hw_nc_ue_error 1")
+    before = {code for device in made.devices() for code in made.codes(device)}
+    made.do("unload", "load")
+    after = {code for device in made.devices() for code in made.codes(device)}
+
+    assert before == {"mem-ecc-repairable", "mem-ecc-uncorrected", "core-uncorrectable"}
+    assert after == {"mem-ecc-uncorrected"}
+
+
 def test_device_files_have_numbers(bench: Make) -> None:
     found = bench("inf2", 2).host.stat("/dev/neuron1")
 

@@ -128,6 +128,17 @@ def test_xid_that_asks_for_a_reset_condemns_the_gpu_until_it_is_reset(
     assert made.codes(device, heard) == {f"xid-{number}": DEGRADED}
 
 
+@pytest.mark.parametrize("action,severity", [(3, DEGRADED), (5, DEGRADED), (1, FATAL), (99, FATAL)])
+def test_xid_is_over_where_the_driver_asks_for_less_than_a_reset(
+    bench: Make, action: int, severity: Severity
+) -> None:
+    made = bench("h100", 1)
+    (device,) = made.devices()
+    made.do(f"recovery gpu-0 {action}")
+
+    assert made.codes(device, [xid(79, device.handle)])["xid-79"] is severity
+
+
 def test_xid_counts_alone_where_the_driver_has_no_recovery_action(bench: Make) -> None:
     made = bench("h100", 1)
     (device,) = made.devices()

@@ -1,3 +1,5 @@
+import attrs
+
 from accelkit import FrozenMap, Sample
 from tests.vendors.tpu.bench import Bench, Make
 
@@ -55,3 +57,11 @@ def test_chip_that_is_gone_has_no_errors_to_tell(bench: Make) -> None:
     made.do("lose tpu-0")
 
     assert [s.metric for s in made.vendor.samples(made.host, devices)] == ["hw_memory_size_bytes"]
+
+
+def test_memory_that_is_not_known_is_not_zero(bench: Make) -> None:
+    made = bench("v5e", 1)
+    devices = [attrs.evolve(d, capacity=FrozenMap()) for d in made.devices()]
+    made.do("lose tpu-0")
+
+    assert list(made.vendor.samples(made.host, tuple(devices))) == []
