@@ -6,12 +6,21 @@ import attrs
 import pytest
 
 from accelkit.core.errors import ConfigError, PluginContractError, PluginError
+from accelkit.core.model import VendorReport
+from accelkit.core.policy_check import options_of
+from accelkit.core.reading import read_inventory
 from accelkit.testing.faults import Fault
+from accelkit.testing.machine_host import MachineHost
 from accelkit.testing.machines import Part
 from accelkit.testing.record import load
+from accelkit.testing.shared import vendor_class
 from accelkit.testing.simulate import play, set_faults, set_state, simulate
 
 pytestmark = pytest.mark.usefixtures("toys")
+MAKERS = (
+    *(("nvidia", "h100"), ("amd", "mi300x"), ("intel", "arc-pro-b60"), ("gaudi", "gaudi2")),
+    *(("neuron", "trn1"), ("tpu", "v5e"), ("generic", "widget")),
+)
 
 
 @attrs.define
@@ -28,6 +37,11 @@ class StillClock:
 
     async def sleep(self, seconds: float) -> None:
         self.time += seconds
+
+
+def inventory(directory: str, vendor: str) -> VendorReport:
+    kind = vendor_class(vendor)
+    return read_inventory(kind(options_of(kind, {})), MachineHost(directory))
 
 
 def files(directory: str) -> list[str]:
@@ -61,6 +75,28 @@ def test_a_used_directory_gets_a_further_part(here: str) -> None:
     assert load(here).parts == (Part(vendor="toy", product="doll", count=2), part)
     devices = Path(here, "proc/devices").read_text().splitlines()
     assert devices == ["Character devices:", "  1 mem", "250 toy", "240 sim"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("makers", [MAKERS, MAKERS[::-1]])
+def test_machines_of_all_makers_stand_beside_each_other(
+    here: str, makers: tuple[tuple[str, str], ...]
+) -> None:
+    """Cards of AMD and Intel had the same numbers, so that the two could not be on one node."""
+    for vendor, product in makers:
+        simulate(vendor, product, 2, here)
+    first = 2 * makers.index(("intel", "arc-pro-b60"))
+    for verb in ("mode CPX", f"vfs gpu-{first} 24", f"vfs gpu-{first + 1} 24"):
+        set_state(here, verb.split())
+    nodes = {
+        node.on_host: device.id
+        for vendor in ("amd", "intel")
+        for device in inventory(here, vendor).devices
+        for node in device.nodes
+        if device.usable and node.path != "/dev/kfd"
+    }
+
+    assert len(nodes) == 2 * (16 + 48)
 
 
 def test_two_parts_of_one_vendor_are_refused(here: str) -> None:

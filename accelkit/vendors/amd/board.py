@@ -7,7 +7,7 @@ from typing import cast
 import attrs
 
 from accelkit.testing.machines import Json, Part, State
-from accelkit.testing.sysfs import PciPlace, part_place
+from accelkit.testing.sysfs import PciPlace, extended_minor, part_place
 from accelkit.vendors.amd import facts
 from accelkit.vendors.amd.cutting import Cut
 from accelkit.vendors.amd.products import PRODUCTS, Product
@@ -107,7 +107,11 @@ class Board:
     def minor(self, state: State, index: int, partition: int) -> int:
         """Of the render node, one after another by GPU."""
         nth = self.nth(state, index, partition)
-        return _FIRST_MINOR + self.part.first * self.product.complexes + nth
+        return extended_minor(self.part, nth) if self.part.first else _FIRST_MINOR + nth
+
+    def card_of(self, minor: int) -> int:
+        """The card of a render node: card0 is the picture of the server's own management."""
+        return minor + 1 if self.part.first else minor - _FIRST_MINOR + 1
 
     def nth(self, state: State, index: int, partition: int) -> int:
         return self.order(state).index(index) * self.product.complexes + partition

@@ -73,7 +73,7 @@ class AmdMachine(Machine):
             folder = board.folder(index)
             drivers = f"/sys/bus/pci/drivers/{facts.DRIVER}"
             yield Link(path=f"{drivers}/{board.place(index).address}", target=folder)
-            yield from _drm(folder, board.minor(state, index, 0))
+            yield from self._drm(folder, board.minor(state, index, 0))
 
     def _module(self) -> Iterator[Entry]:
         version = self.part.options.get("driver", DRIVER_VERSION)
@@ -99,10 +99,16 @@ class AmdMachine(Machine):
                     minor = board.minor(state, index, partition)
                     xcp = board.xcp(state, index, partition)
                     folder = f"/sys/devices/platform/amdgpu_xcp{sign}{xcp}"
-                    card = simulated.card_of(minor)
+                    card = board.card_of(minor)
                     yield File(path=f"{folder}/drm/card{card}/dev", content=f"226:{card}\n")
                     yield File(path=f"{folder}/drm/renderD{minor}/dev", content=f"226:{minor}\n")
-                    yield from _drm(folder, minor)
+                    yield from self._drm(folder, minor)
+
+    def _drm(self, folder: str, minor: int) -> Iterator[Entry]:
+        card = self.board.card_of(minor)
+        for name, number_ in ((f"card{card}", card), (f"renderD{minor}", minor)):
+            yield Link(path=f"{facts.CLASS_DRM}/{name}", target=f"{folder}/drm/{name}")
+            yield Node(path=f"/dev/dri/{name}", major=simulated.DRM_MAJOR, minor=number_)
 
     def written(self, state: State, path: str, text: str) -> State | None:
         return states.written(self, state, path, text)
@@ -120,10 +126,3 @@ class AmdMachine(Machine):
         memory = common.get("wanted", common.get("nps"))
         boots = {"boots": number(common.get("boots")) + 1}
         return {self.vendor: {**kept, **boots, **({} if memory is None else {"nps": memory})}}
-
-
-def _drm(folder: str, minor: int) -> Iterator[Entry]:
-    card = simulated.card_of(minor)
-    for name, number_ in ((f"card{card}", card), (f"renderD{minor}", minor)):
-        yield Link(path=f"{facts.CLASS_DRM}/{name}", target=f"{folder}/drm/{name}")
-        yield Node(path=f"/dev/dri/{name}", major=simulated.DRM_MAJOR, minor=number_)

@@ -146,6 +146,7 @@ def pci_files(board: Board, state: State, index: int) -> dict[str, str | bytes]:
     own = state.get(unit, {})
     lost = bool(own.get("lost"))
     minor = board.minor(state, index, 0)
+    card = board.card_of(minor)
     header = board.pci_device << 16 | facts.PCI_VENDOR
     files: dict[str, str | bytes] = {
         "config": b"\xff" * 64 if lost else header.to_bytes(4, "little") + bytes(60),
@@ -161,7 +162,7 @@ def pci_files(board: Board, state: State, index: int) -> dict[str, str | bytes]:
         "mem_busy_percent": f"{number(own.get('busy')) // 2}\n",
         "pcie_replay_count": "0\n",
         "vbios_version": "113-M3000100-102\n",
-        f"drm/card{card_of(minor)}/dev": f"{DRM_MAJOR}:{card_of(minor)}\n",
+        f"drm/card{card}/dev": f"{DRM_MAJOR}:{card}\n",
         f"drm/renderD{minor}/dev": f"{DRM_MAJOR}:{minor}\n",
         **_sensors(board, own, index),
         **(_ras(own) if product.ras else {}),
@@ -176,11 +177,6 @@ def pci_files(board: Board, state: State, index: int) -> dict[str, str | bytes]:
     for name in hidden if isinstance(hidden, list) else ():
         files.pop(str(name), None)
     return files
-
-
-def card_of(minor: int) -> int:
-    """The card of a render node: card0 is the picture of the server's own management."""
-    return minor - 127
 
 
 def _sensors(board: Board, own: Mapping[str, Json], index: int) -> dict[str, str]:

@@ -7,12 +7,18 @@ import attrs
 
 from accelkit.testing.machines import Entry, File, Line, Link, Machine, Node, Part, State
 from accelkit.testing.pasted import Looks
-from accelkit.testing.sysfs import PciPlace, part_place, pci_function
+from accelkit.testing.sysfs import (
+    EXTENDED_MINORS,
+    PciPlace,
+    extended_minor,
+    part_place,
+    pci_function,
+)
 from accelkit.vendors.intel import facts, shown, states, told
 from accelkit.vendors.intel.products import PRODUCTS
 
-_FIRST_RENDER, _FIRST_EXTENDED, _CLASSIC = 128, 192, 64
-"""Linux, drivers/gpu/drm/drm_drv.c: 64 minors of each sort, and from 192 on all others."""
+_FIRST_RENDER, _CLASSIC = 128, 64
+"""Linux, drivers/gpu/drm/drm_drv.c: 64 minors of each sort."""
 _INTEGRATED, _BMC = "integrated", "bmc"
 
 
@@ -24,15 +30,19 @@ class Numbers:
     render: int
 
 
-def numbers(position: int, beside: str) -> Numbers:
-    """Those of the GPU at *position* of all that were found, one that is no unit before them."""
+def numbers(part: Part, position: int) -> Numbers:
+    """Those of the GPU at *position* of all of *part*, one that is no unit before them."""
+    beside = part.options.get("beside", "")
     if beside == _INTEGRATED:
         position += 1
-    if position < _CLASSIC - 1:
+    if part.first:
+        render = extended_minor(part, position)
+    elif position < _CLASSIC - 1:
         card = position + (beside == _BMC)  # it has no render node
         return Numbers(card=card, render=_FIRST_RENDER + position)
-    extended = _FIRST_EXTENDED + 2 * (position - _CLASSIC + 1)
-    return Numbers(card=extended + 1, render=extended)
+    else:
+        render = EXTENDED_MINORS + 2 * (position - _CLASSIC + 1)
+    return Numbers(card=render + 1, render=render)
 
 
 class IntelMachine(Machine):
@@ -79,7 +89,7 @@ class IntelMachine(Machine):
         yield from self._strangers(state)
         if states.loaded(state):
             yield from self._module()
-        free = self.part.first + self.part.count
+        free = self.part.count
         for index, unit in enumerate(self.units()):
             own = states.of(state, unit)
             if own.get("lost"):
@@ -156,7 +166,7 @@ class IntelMachine(Machine):
             driver = None
         yield from self._function(place, driver, {})
         if driver in facts.DRIVERS:
-            yield from self._nodes(state, place, numbers(number, self.beside))
+            yield from self._nodes(state, place, numbers(self.part, number))
 
     def _bound(self, state: State, bound: object) -> str | None:
         driver = str(bound) if bound is not None else self.driver
@@ -178,8 +188,7 @@ class IntelMachine(Machine):
 
     def _numbers(self, state: State, index: int) -> Numbers:
         boots = states.number(states.of(state, self.vendor), "boots")
-        position = self.part.first + (index + boots) % self.part.count
-        return numbers(position, self.beside)
+        return numbers(self.part, (index + boots) % self.part.count)
 
     def _nodes(self, state: State, place: PciPlace, names: Numbers) -> Iterator[Entry]:
         there = not states.of(state, self.vendor).get("nodeless")
@@ -196,13 +205,13 @@ class IntelMachine(Machine):
 
     def _processes(self, state: State) -> Iterator[Entry]:
         """What /proc shows of those that have a GPU open."""
-        free = self.part.first + self.part.count
+        free = self.part.count
         for index, unit in enumerate(self.units()):
             own = states.of(state, unit)
             for pid, vf in states.holders(own):
                 names = self._numbers(state, index)
                 if vf is not None:
-                    names = numbers(free + vf, self.beside)
+                    names = numbers(self.part, free + vf)
                 yield File(path=f"/proc/{pid}/comm", content="python3\n")
                 node = f"{facts.DRI}/renderD{names.render}"
                 yield Link(path=f"/proc/{pid}/fd/{names.render}", target=node)
