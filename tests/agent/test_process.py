@@ -148,3 +148,43 @@ async def test_broken_loop_ends_the_process_with_70(tmp_path: Path) -> None:
     assert code == 70
     broken = next(line for line in log if line["event"] == "the loop broke")
     assert "ZeroDivisionError" in str(broken["traceback"])
+
+
+async def test_loop_of_ours_that_goes_on_does_not_hold_the_process(tmp_path: Path) -> None:
+    written(tmp_path)
+    async with started(tmp_path, "toy", "--stubborn") as process:
+        assert process.stderr is not None
+        while b"agent started" not in await process.stderr.readline():
+            pass
+        process.send_signal(signal.SIGTERM)
+        code, log = await ended(process)
+
+    assert code == 70
+    late = next(n for n, line in enumerate(log) if line["event"] == "the agent did not end in time")
+    assert any("read_holdings" in str(line["what"]) for line in log[late + 1 :] if "what" in line)
+
+
+async def test_backend_that_goes_on_does_not_hold_the_process(tmp_path: Path) -> None:
+    written(tmp_path)
+    async with started(tmp_path, "toy", "--stay") as process:
+        await ready(tmp_path)
+        process.send_signal(signal.SIGTERM)
+        code, log = await ended(process)
+
+    assert code == 0
+    assert [line["event"] for line in log][-2:] == ["backend did not end", "agent ended"]
+
+
+async def test_loop_that_hangs_at_the_end_ends_and_says_where(tmp_path: Path) -> None:
+    """Seen once: nothing more was said after the backends were told to end."""
+    written(tmp_path)
+    async with started(tmp_path, "toy", "--block") as process:
+        await ready(tmp_path)
+        process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(PATIENCE_S):
+            _, said = await process.communicate()
+
+    assert process.returncode == 1
+    assert b"agent ended" not in said
+    assert b"(most recent call first):" in said
+    assert b"in serve" in said
