@@ -33,7 +33,7 @@ from accelkit.core.model import (
 from accelkit.core.policy import Policy
 from accelkit.core.reading import HealthReading
 from accelkit.core.snapshot import assemble, build_view, diff
-from accelkit.core.values import FrozenMap, Severity, freeze
+from accelkit.core.values import FrozenMap, HolderKind, Severity, freeze
 from accelkit.core.vendor import SupportsPartitioning
 from accelkit.core.view import View
 
@@ -141,7 +141,7 @@ class Knowledge:
         self._given_back.compare(claimed.made, claimed.holdings, changing, claimed.given)
         holdings = self._all_holdings(claimed.holdings)
         judge = partial(self._judge, new.policy, claimed, holdings)
-        held = {holding.device for holding in holdings} - claimed.unmade
+        held = {one.device for one in holdings if not self._ends_with_it(one)} - claimed.unmade
         held -= {i for i in claimed.awaited if self._is_part(i)}
         snapshot = without_missing(self._snapshot(new, held))
         view = judge(snapshot)
@@ -149,6 +149,10 @@ class Knowledge:
             before = self.store.view.devices
             view = judge(with_missing(snapshot, unserved, before, self._clock.now()))
         return self.amend(attrs.evolve(view, edits=FrozenMap(self._edits(view))))
+
+    def _ends_with_it(self, holding: Holding) -> bool:
+        """Whether its holder cannot outlive the device: a process that was seen at a partition."""
+        return holding.holder.kind is HolderKind.FOREIGN and self._is_part(holding.device)
 
     def _is_part(self, device: DeviceId) -> bool:
         known = self.store.view.devices.get(device)

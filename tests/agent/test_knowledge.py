@@ -283,3 +283,31 @@ async def test_partition_that_a_claim_unmade_can_be_had_before_its_vendor_is_rea
     assert before
     assert half not in knowledge.store.view.devices
     assert half in {part.id for part in knowledge.store.view.potential}
+
+
+async def test_process_that_was_seen_at_a_partition_keeps_nothing_of_it_once_it_is_gone(
+    tmp_path: Path,
+) -> None:
+    """Processes are asked for every minute; until then its whole device could not be had."""
+
+    class Used(Cutting, SupportsHolders):
+        def holders(self, host: Host, devices: tuple[Device, ...]) -> Iterable[Holding]:
+            for used in (one for one in devices if one.parent is not None):
+                holder = Holder(kind=HolderKind.FOREIGN, uid="42")
+                yield Holding(device=used.id, through="process", holder=holder)
+
+    (tmp_path / "cut").mkdir()
+    for name, text in (("mode", "cut"), ("half-0", "made"), ("half-1", "")):
+        (tmp_path / "cut" / name).write_text(text)
+    half = device("cutting", "a-half-0")
+    knowledge, source = knowing(tmp_path, Used())
+    await knowledge.learn(source)
+    await source.ask_holders(knowledge.store.view.snapshot.devices)
+    knowledge.commit()
+    before = {holding.device for holding in knowledge.store.view.holdings}
+
+    (tmp_path / "cut" / "half-0").write_text("")
+    await knowledge.learn(source)
+
+    assert before == {half}
+    assert half not in knowledge.store.view.devices
