@@ -50,12 +50,19 @@ def read_conditions(
         if found is not None:
             usable = found[1] is not Severity.FATAL
             yield _condition(*found, f"status is {_shown(status)}")
-    resets = card.number("hard_reset_cnt", _MOST_RESETS)
-    if resets:
-        yield _condition("was-reset", Severity.INFO, str(resets))
+    yield from _resets(card)
     yield from _link(card)
     yield from _ports(card)
     yield from messages.conditions(evidence, usable=usable)
+
+
+def _resets(card: Card) -> Iterator[Condition]:
+    try:
+        resets = card.number("hard_reset_cnt", _MOST_RESETS)
+    except SourceError:  # it would tell nothing that keeps anybody from the card
+        return
+    if resets:
+        yield _condition("was-reset", Severity.INFO, str(resets))
 
 
 def _condition(code: str, severity: Severity, detail: str) -> Condition:
@@ -98,7 +105,7 @@ def _ports(card: Card) -> Iterator[Condition]:
     """
     host, home = card.function.host, card.function.path("net")
     found: dict[str, str] = {}
-    for name in host.names(home):
+    for name in _names(host, home):
         try:
             found[name] = host.read(f"{home}/{name}/operstate").strip()
         except SourceError:
@@ -106,6 +113,13 @@ def _ports(card: Card) -> Iterator[Condition]:
     down = sorted(name for name, state in found.items() if state == "down")
     if down and "up" in found.values():
         yield _condition("port-down", Severity.DEGRADED, f"{len(down)} of {len(found)}")
+
+
+def _names(host: Host, folder: str) -> tuple[str, ...]:
+    try:
+        return host.names(folder)
+    except SourceError:
+        return ()
 
 
 def _reading(card: Card, name: str, *, bridge: bool = False) -> float | None:

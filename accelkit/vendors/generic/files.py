@@ -49,6 +49,10 @@ class Files:
         found = self.look(path)
         return found is not None and found.kind in NODES
 
+    def is_folder(self, path: str) -> bool:
+        found = self.look(path)
+        return found is not None and found.kind == "d"
+
     def node(self, path: str, container_path: str, permissions: str) -> DeviceNode:
         """The node at *path*, for the container; whatever link leads to it."""
         found = self.look(path)

@@ -1,6 +1,8 @@
 """What matches a rule: device nodes, other files, PCI functions, USB devices. Not here: rules."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from types import MappingProxyType
@@ -10,9 +12,11 @@ import attrs
 from accelkit import (
     Host,
     Locality,
+    ModelError,
     NotThere,
     PciFunction,
     PciMatch,
+    SourceError,
     dns_label,
     pci_functions,
 )
@@ -39,15 +43,36 @@ class Found:
     locality: Locality = Locality()
     attributes: Mapping[str, str] = MappingProxyType({})
 
+    @property
+    def serial(self) -> str:
+        return self.attributes.get("serial", "")
 
-def find(files: Files, rule: Rule) -> tuple[Found, ...]:
-    """What matches *rule* now, in the order of its matches and of places; each place once."""
+    @property
+    def plugged(self) -> tuple[str, str]:
+        """What stays while it is not unplugged."""
+        return self.place, self.serial
+
+
+def find(
+    files: Files, rule: Rule, known: Mapping[tuple[str, str], str] = MappingProxyType({})
+) -> tuple[Found, ...]:
+    """What matches *rule* now, in the order of its matches and of places; each place once.
+
+    Args:
+        files: Of the host.
+        rule: The rule.
+        known: Names of what was there before, by what stays: another one that comes with the same
+            serial number must not change them, for somebody may use the device.
+    """
     found: dict[str, Found] = {}
     for match in rule.matches:
         for one in _matching(files, match):
             found.setdefault(one.place, one)
-    serials = [one.attributes.get("serial") for one in found.values()]
-    return tuple(_named(one, serials) for one in found.values())
+    serials = Counter(one.serial for one in found.values())
+    return tuple(
+        attrs.evolve(one, name=known.get(one.plugged) or _name(one, serials))
+        for one in found.values()
+    )
 
 
 def _matching(files: Files, match: Match) -> Iterator[Found]:
@@ -70,11 +95,12 @@ def _matching(files: Files, match: Match) -> Iterator[Found]:
         yield from _usb_devices(files.host, match, match.usb)
 
 
-def _named(one: Found, serials: list[str | None]) -> Found:
-    """*one* with its name as a device; cheap ones share a serial number: the port tells them."""
-    serial = one.attributes.get("serial")
-    text = serial if serial and serials.count(serial) == 1 else one.place
-    return attrs.evolve(one, name=name_of(text))
+def _name(one: Found, serials: Mapping[str, int]) -> str:
+    """What *one* is called; cheap ones share a serial number, or have none that is a name."""
+    if one.serial and serials[one.serial] == 1:
+        with suppress(ModelError):
+            return name_of(one.serial)
+    return name_of(one.place)
 
 
 def _told(**texts: str) -> dict[str, str]:
@@ -92,8 +118,8 @@ def _pci_match(rule: PciRule) -> PciMatch:
 
 def _pci_product(function: PciFunction, rule: PciRule) -> str | None:
     try:
-        device = int(function.read("device"), 16) if rule.device is None else rule.device
-    except (NotThere, ValueError):  # it has gone meanwhile
+        device = function.id("device") if rule.device is None else rule.device
+    except SourceError:  # it has gone meanwhile
         return None
     return f"{rule.vendor:04x}-{device:04x}"
 
@@ -102,7 +128,7 @@ def _usb_devices(host: Host, match: Match, rule: UsbRule) -> Iterator[Found]:
     for port in host.names(USB_DEVICES):
         try:
             one = _usb_device(host, port, match, rule)
-        except (NotThere, ValueError):  # an interface, or a device that has gone meanwhile
+        except (SourceError, ValueError):  # an interface, or a device that has gone meanwhile
             continue
         if one is not None:
             yield one

@@ -11,6 +11,7 @@ from accelkit import (
     DeviceId,
     Edits,
     Evidence,
+    Finding,
     FrozenMap,
     Grant,
     Host,
@@ -20,16 +21,18 @@ from accelkit import (
     Mount,
     Severity,
     Signals,
+    SupportsDiagnosis,
     SupportsHealth,
     Unreadable,
     Vendor,
 )
+from accelkit.vendors.generic.diagnosis import diagnose
 from accelkit.vendors.generic.files import Files, filled, patterns, placed
 from accelkit.vendors.generic.finding import Found, find
 from accelkit.vendors.generic.options import GenericOptions, MountRule, NodeRule, Rule
 
 
-class Generic(Vendor, SupportsHealth):
+class Generic(Vendor, SupportsHealth, SupportsDiagnosis):
     """Offers what the operator's rules describe; a device is healthy while its files exist."""
 
     name = "generic"
@@ -41,6 +44,7 @@ class Generic(Vendor, SupportsHealth):
     def __init__(self, options: GenericOptions) -> None:
         super().__init__(options)
         self._rules = {rule.name: rule for rule in options.devices}
+        self._names: dict[str, Mapping[tuple[str, str], str]] = {}
 
     @property
     def signals(self) -> Signals:  # type: ignore[override]  # the options decide
@@ -70,7 +74,7 @@ class Generic(Vendor, SupportsHealth):
                     )
 
     def _devices(self, files: Files, rule: Rule) -> Iterator[Device]:
-        found = find(files, rule)
+        found = self._find(files, rule)
         if rule.group:
             yield from [self._device(files, rule, rule.name, found, 0)] if found else []
             return
@@ -78,6 +82,11 @@ class Generic(Vendor, SupportsHealth):
         for turn, one in enumerate(found):
             if all(part.optional or files.of_turn(part, turn) for part in limited):
                 yield self._device(files, rule, one.name, (one,), turn)
+
+    def _find(self, files: Files, rule: Rule) -> tuple[Found, ...]:
+        found = find(files, rule, self._names.get(rule.name, {}))
+        self._names[rule.name] = {one.plugged: one.name for one in found}
+        return found
 
     def _device(
         self, files: Files, rule: Rule, name: str, found: tuple[Found, ...], turn: int
@@ -115,6 +124,10 @@ class Generic(Vendor, SupportsHealth):
                 message=f"{', '.join(missing)} is not there",
             )
 
+    def diagnose(self, host: Host) -> Iterator[Finding]:
+        devices = [found for found in self.discover(host) if isinstance(found, Device)]
+        return diagnose(Files(host), self._rules.values(), devices)
+
     def edits(self, host: Host, grant: Grant) -> Edits:
         files = Files(host)
         each = {g.device.id: self._edits(files, g.device) for g in grant.granted}
@@ -130,8 +143,23 @@ class Generic(Vendor, SupportsHealth):
         return ContainerEdits(
             nodes=[node for node in device.nodes if files.is_node(node.on_host)],
             env=rule.env,
-            mounts=tuple(_mounts(files, rule, device)),
+            mounts=tuple(self._mounts(files, rule, device)),
         )
+
+    def _mounts(self, files: Files, rule: Rule, device: Device) -> Iterator[Mount]:
+        places = sorted(device.aliases)
+        for match in rule.matches:
+            own = (
+                [path for path in files.others(match.file) if path in places] if match.file else []
+            )
+            yield from (_mount(path, match.container_path, match.read_only) for path in own)
+        limited = any(part.limit for part in rule.mounts)
+        turn = _turn(self._find(files, rule), device) if limited else 0
+        for part in rule.mounts:
+            paths = _of_part(files, rule, part, places, turn)
+            if not (paths or part.optional):
+                raise MissingParts(f"{device.id}: others have all that {part.path} is")
+            yield from (_mount(path, part.container_path, part.read_only) for path in paths)
 
 
 def _of_part(
@@ -165,26 +193,13 @@ def _missing(files: Files, rule: Rule, device: Device) -> list[str]:
     return list(dict.fromkeys(gone))
 
 
-def _mounts(files: Files, rule: Rule, device: Device) -> Iterator[Mount]:
-    places = sorted(device.aliases)
-    for match in rule.matches:
-        own = [path for path in files.others(match.file) if path in places] if match.file else []
-        yield from (_mount(path, match.container_path, match.read_only) for path in own)
-    turn = _turn(files, rule, device) if any(part.limit for part in rule.mounts) else 0
-    for part in rule.mounts:
-        paths = _of_part(files, rule, part, places, turn)
-        if not (paths or part.optional):
-            raise MissingParts(f"{device.id}: others have all that {part.path} is")
-        yield from (_mount(path, part.container_path, part.read_only) for path in paths)
-
-
-def _turn(files: Files, rule: Rule, device: Device) -> int:
+def _turn(found: tuple[Found, ...], device: Device) -> int:
     """Where *device* comes among those of its rule, from 0 on.
 
     Raises:
         MissingParts: It is not there any more.
     """
-    for turn, one in enumerate(find(files, rule)):
+    for turn, one in enumerate(found):
         if one.name == device.id.name:
             return turn
     raise MissingParts(f"{device.id}: {', '.join(sorted(device.aliases))} is not there")

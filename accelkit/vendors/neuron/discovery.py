@@ -59,6 +59,11 @@ def _known(chip: Chip, functions: Sequence[PciFunction]) -> Chip:
     return chip
 
 
+def is_chip(function: PciFunction) -> bool:
+    """Whether a function of the maker is known as a chip, or is one because the driver took it."""
+    return _device_of(function) in facts.PCI_DEVICES or function.driver == facts.DRIVER
+
+
 def _device_of(function: PciFunction) -> int | None:
     try:
         return function.id("device")

@@ -7,6 +7,8 @@ import attrs
 
 PCI_VENDOR = 0x1D0F
 """PCI vendor id of Amazon. Source: aws-neuron-driver 2.24, neuron_device.h."""
+PCI_CLASS = 0x0880
+"""System peripheral, other. Source: lspci on inf2 and trn1."""
 DRIVER = "neuron-driver"
 """Name of the PCI driver. Source: the same, neuron_pci.c."""
 VERSION = "/sys/module/neuron/version"

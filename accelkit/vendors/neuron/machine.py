@@ -15,8 +15,6 @@ from accelkit.vendors.neuron.board import PRODUCTS, Board
 DRIVER_VERSION = "2.24.7.0"
 _MAJOR = 239
 """Given at run time (alloc_chrdev_region)."""
-_CLASS = 0x088000
-"""System peripheral, other. Source: lspci on inf2 and trn1."""
 _LNC = re.compile(rf"{facts.LNC_VARIABLE}=([12])\n?")
 _MEMORY = ("total", "present", "peak")
 _RUBBISH = b"\xff\xfe\0rubbish"
@@ -53,7 +51,7 @@ class NeuronMachine(Machine):
                     self.board.place(position),
                     vendor=facts.PCI_VENDOR,
                     device=self.board.family.pci[0],
-                    pci_class=_CLASS,
+                    pci_class=facts.PCI_CLASS << 8,
                     driver=states.driver(state, unit),
                 )
         if self._has_tool:

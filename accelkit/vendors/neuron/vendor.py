@@ -85,7 +85,11 @@ class Neuron(
 
     name = "neuron"
     domain = "aws.amazon.com"
-    hardware = (PciMatch(vendor=facts.PCI_VENDOR, devices=facts.PCI_DEVICES),)
+    hardware = (
+        PciMatch(vendor=facts.PCI_VENDOR, devices=facts.PCI_DEVICES),
+        # Chips of a sort that is not known here, once their driver is there.
+        PciMatch(vendor=facts.PCI_VENDOR, classes=(facts.PCI_CLASS,)),
+    )
     sets = True
     machine = "accelkit.vendors.neuron.machine:NeuronMachine"
     signals = Signals(
@@ -193,7 +197,7 @@ class Neuron(
         return {} if version is None else {"driver": version}
 
     def _functions(self, host: Host) -> tuple[PciFunction, ...]:
-        return pci_functions(host, self.hardware)
+        return tuple(filter(discovery.is_chip, pci_functions(host, self.hardware)))
 
     def _who_has_chips(self, host: Host) -> set[str]:
         """Processes that have any chip open."""

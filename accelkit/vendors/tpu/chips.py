@@ -13,7 +13,6 @@ from accelkit.vendors.tpu.facts import (
     PCI_VENDOR,
     VFIO_DRIVER,
     Generation,
-    generation_of,
 )
 
 HARDWARE = (PciMatch(vendor=PCI_VENDOR, devices=tuple({g.device: None for g in GENERATIONS})),)
@@ -79,8 +78,8 @@ def is_ours(function: PciFunction) -> bool:
         SourceError: Could not be known.
     """
     try:
-        return int(function.read("vendor"), 16) == PCI_VENDOR
-    except (NotThere, ValueError):
+        return function.id("vendor") == PCI_VENDOR
+    except NotThere:
         return False
 
 
@@ -89,14 +88,19 @@ def _place(function: PciFunction) -> str:
 
 
 def _generation(function: PciFunction) -> Generation | None:
+    """What the function is a part of; None: it is gone, or of no generation that is known.
+
+    Raises:
+        SourceError: Could not be known.
+    """
     try:
-        device = int(function.read("device"), 16)
-        subsystem = (
-            int(function.read("subsystem_device"), 16) if function.has("subsystem_device") else None
-        )
-    except (NotThere, ValueError):
+        device = function.id("device")
+        several = [g for g in GENERATIONS if g.device == device]
+        # Only where generations share an id is another file asked: it is one more that may fail.
+        subsystem = function.id("subsystem_device") if len(several) > 1 else None
+    except NotThere:
         return None
-    return generation_of(device, subsystem)
+    return next((g for g in several if g.subsystem == subsystem), None)
 
 
 def nodes_of(host: Host, chip: Chip) -> tuple[str, ...]:

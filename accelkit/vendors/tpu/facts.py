@@ -102,14 +102,6 @@ publish, and by the driver's general rule).
 BY_NAME = MappingProxyType({generation.name: generation for generation in GENERATIONS})
 
 
-def generation_of(device: int, subsystem: int | None) -> Generation | None:
-    """The generation of a PCI function; None: it is of none that is known."""
-    for generation in GENERATIONS:
-        if generation.device == device and generation.subsystem in {None, subsystem}:
-            return generation
-    return None
-
-
 STATUS = MappingProxyType(
     {
         "DEAD": "chip-dead",

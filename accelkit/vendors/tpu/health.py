@@ -11,6 +11,7 @@ from accelkit import (
     NotThere,
     PciFunction,
     Severity,
+    SourceError,
 )
 from accelkit.vendors.tpu import kernel
 from accelkit.vendors.tpu.chips import (
@@ -140,7 +141,7 @@ _UNKNOWN_LANES = 255
 def _lanes(function: PciFunction, name: str) -> int:
     try:
         text = function.read(name).strip()
-    except NotThere:
+    except SourceError:  # what is not told of its link says nothing against a chip
         return 0
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= len("255") else 0
 

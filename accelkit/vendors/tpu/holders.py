@@ -1,5 +1,6 @@
 """Processes that have chips open. Not here: which pod a process is of."""
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -9,11 +10,15 @@ from accelkit.vendors.tpu.health import condition
 
 _FRESH_S = 15.0
 """For so long one look at all processes serves: it takes long where there are thousands."""
-_PODS = ("kubepods", "kata_overhead")
+_POD = re.compile(r"kubepods|kata_overhead|/pod[0-9a-f]{8}[0-9a-f-]{24,28}(?:/|$)", re.MULTILINE)
 """In the cgroup of every process of a pod, and of a sandbox of one.
 
-Source: Kubernetes, pkg/kubelet/cm/node_container_manager_linux.go; Kata Containers, "Host cgroup
-management".
+An agent in a cgroup namespace of its own sees the way from there, without what both ways have in
+common: where the kubelet has the driver cgroupfs, that may be ``/../../podUID/ID``.
+
+Source: Kubernetes, pkg/kubelet/cm/node_container_manager_linux.go and
+pod_container_manager_linux.go (the UID is a UUID, or 32 digits for a static pod);
+cgroup_namespaces(7); Kata Containers, "Host cgroup management".
 """
 
 
@@ -44,7 +49,7 @@ def _is_in_no_pod(host: Host, pid: str) -> bool:
         cgroup = host.read(f"/proc/{pid}/cgroup")
     except SourceError:  # it has ended, or may not be looked at
         return False
-    return not any(mark in cgroup for mark in _PODS)
+    return _POD.search(cgroup) is None
 
 
 def _called(host: Host, pid: str) -> str:

@@ -156,7 +156,7 @@ class TpuMachine(Machine):
             yield Link(path=f"{_folder(core.place)}/iommu_group", target="/sys/rubbish")
             return
         yield from _membership(core.place, core.group)
-        if core.own.get("shared"):
+        if core.own.get("shared") and core.place.address.endswith("0"):
             bridge = attrs.evolve(core.place, address=f"{core.place.address[:-1]}7")
             yield from pci_function(
                 bridge, vendor=PCI_VENDOR, device=0x0042, pci_class=0x020000, driver="gve"

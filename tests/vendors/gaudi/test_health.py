@@ -2,6 +2,7 @@ import pytest
 
 from accelkit import Event, Severity, SourceError
 from accelkit.core.errors import AccessDenied
+from accelkit.core.host import Door
 from accelkit.vendors.gaudi import facts, messages
 from tests.vendors.gaudi.bench import Make, line
 from tests.vendors.gaudi.doors import Denied, NeverOpened, Said
@@ -277,3 +278,28 @@ def test_every_code_has_a_meaning_of_its_own() -> None:
 
     assert len(set(codes)) == len(codes)
     assert {code for entry in facts.STATUS.values() if entry for code in entry[:1]} <= {*codes}
+
+
+@pytest.mark.parametrize("rubbish", ["hard_reset_cnt", "status"])
+def test_only_what_says_whether_a_card_can_be_used_may_leave_it_unknown(
+    bench: Make, rubbish: str
+) -> None:
+    made = bench(count=1)
+    (card,) = made.devices()
+    made.do(f"rubbish gaudi-0 {rubbish}", "reset gaudi-0")
+
+    expected = {"status-unknown", "was-reset"} if rubbish == "status" else set()
+    assert made.conditions(card).keys() == expected
+
+
+def test_network_that_cannot_be_listed_says_nothing_against_a_card(bench: Make) -> None:
+    made = bench(count=1)
+    (card,) = made.devices()
+
+    class Closed(Door):
+        def names(self, path: str) -> tuple[str, ...]:
+            if path.endswith("/net"):
+                raise SourceError(f"{path}: Input/output error")
+            return super().names(path)
+
+    assert list(made.vendor.conditions(Closed(made.host), card, ())) == []

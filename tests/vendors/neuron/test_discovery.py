@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from accelkit import DeviceNode, Mode, Scope, Version
+from accelkit import DeviceNode, Mode, Scope, Version, pci_functions
 from accelkit.core.reading import read_inventory
 from accelkit.vendors.neuron import facts
 from accelkit.vendors.neuron.board import PRODUCTS
@@ -191,6 +191,30 @@ def test_chip_of_an_unknown_sort_is_there_without_what_is_not_known(bench: Make)
 
     assert (chip.product, len(made.cores())) == ("Trainium9", 4)
     assert "memory" not in chip.capacity
+
+
+def test_chip_with_an_unknown_pci_id_is_there_once_its_driver_is(bench: Make) -> None:
+    """Seen elsewhere: a plugin that does not run on new instances, for they are not in a list."""
+    made = bench("trn2", 2)
+    other, *_ = made.chips()
+    for address in made.host.names("/sys/bus/pci/devices"):
+        made.put(f"/sys/bus/pci/devices/{address}/device", "0x7964\n")
+
+    assert len(pci_functions(made.host, Neuron.hardware)) == 2
+    assert other in made.chips()
+    made.do("unload")
+    for address in made.host.names("/sys/bus/pci/devices"):
+        made.put(f"/sys/bus/pci/devices/{address}/device", "0x7964\n")
+    # Without the driver nothing says that it is a chip.
+    assert made.discover() == []
+
+
+@pytest.mark.parametrize("name", ["device_name", "arch_type", "instance_type"])
+def test_name_that_cannot_be_read_is_left_out(bench: Make, name: str) -> None:
+    made = bench("trn1", 2)
+    made.fail(f"*/neuron0/info/architecture/{name}")
+
+    assert len(made.chips()) == 2
 
 
 @pytest.mark.parametrize("count", ["0", "9", "-1", "", "x", "99999999999999999999", "²"])

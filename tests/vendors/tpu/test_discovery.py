@@ -123,3 +123,19 @@ def test_host_of_eight_is_read_in_time(tmp_path: Path) -> None:
         took.append(time.process_time() - began)
 
     assert min(took) < 3 * PROMISE_S
+
+
+@pytest.mark.parametrize("said", [None, "", "nonsense", "0xffff"])
+def test_subsystem_is_asked_only_where_generations_share_an_id(
+    bench: Make, said: str | None
+) -> None:
+    made = bench("v6e", 4)
+    before = made.devices()
+    for function in sorted(made.path("/sys/bus/pci/devices").iterdir()):
+        file = function.resolve() / "subsystem_device"
+        if said is None:
+            file.unlink(missing_ok=True)
+        else:
+            file.write_text(said)
+
+    assert made.devices() == before

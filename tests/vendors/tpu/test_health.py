@@ -1,6 +1,8 @@
 import pytest
 
 from accelkit import Event, Severity, SourceError
+from accelkit.testing.faults import Fault
+from accelkit.testing.simulate import set_faults
 from accelkit.vendors.tpu.health import CONDITIONS
 from tests.vendors.tpu.bench import Bench, Make
 
@@ -159,3 +161,11 @@ def test_chip_that_cannot_be_read_is_not_called_ill(bench: Make) -> None:
 
 def test_every_condition_says_what_it_means() -> None:
     assert all(text.endswith(".") and len(text) < 100 for text in CONDITIONS.values())
+
+
+def test_link_that_cannot_be_read_says_nothing_against_a_chip(bench: Make) -> None:
+    """Not to know it would take the chip from everybody after a while."""
+    made = bench("v6e", 4)
+    set_faults(made.directory, [Fault(read="*_link_width", times=9, do="error EIO")])
+
+    assert [made.codes(device) for device in made.devices()] == [{}] * 4

@@ -105,3 +105,31 @@ def test_chip_whose_files_changed_is_looked_at_anew(bench: Make) -> None:
     (after,) = made.devices()
 
     assert [c.code for c in users.conditions(made.host, after)] == ["busy-elsewhere"]
+
+
+POD = "/pod1c7a2b3c-0d4e-4f5a-8b6c-7d8e9f0a1b2c/1f2e3d"
+STATIC = "/pod9f8e7d6c5b4a39281706f5e4d3c2b1a0/1f2e3d"
+
+
+@pytest.mark.parametrize(
+    "cgroup, accused",
+    [
+        # As an agent in a cgroup namespace of its own sees it, of the kubelet's driver cgroupfs.
+        (f"0::/../..{POD}", False),
+        (f"0::/../../..{STATIC}", False),
+        (f"0::/../../../besteffort{POD}", False),
+        ("0::/../../kubepods-burstable-pod1c7a2b3c_0d4e_4f5a_8b6c_7d8e9f0a1b2c.slice/x", False),
+        (f"12:devices:/kubepods{POD}\n1:name=systemd:/kubepods{POD}", False),
+        ("0::/system.slice/podman-1c7a2b3c.scope", True),
+        ("0::/user.slice/podcast", True),
+        ("0::/", True),
+    ],
+)
+def test_process_of_a_pod_is_known_wherever_its_cgroup_is_looked_at_from(
+    bench: Make, cgroup: str, accused: bool
+) -> None:
+    made = bench("v5e", 1)
+    made.do("hold tpu-0 4711")
+    made.put("/proc/4711/cgroup", f"{cgroup}\n")
+
+    assert ("busy-elsewhere" in made.codes(made.devices()[0])) is accused

@@ -83,3 +83,11 @@ def test_machine_beside_one_of_another_maker(tmp_path: Path) -> None:
 
     assert (tmp_path / "dev/nvidia1").exists()
     assert (tmp_path / "dev/vfio/7").exists()
+
+
+def test_group_of_a_chip_of_two_functions_can_be_shared(bench: Make) -> None:
+    made = bench("7x", 4)
+    device = made.devices()[0]
+    made.do("share tpu-0")
+
+    assert [*made.codes(device)] == ["group-shared"]
