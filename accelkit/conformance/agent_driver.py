@@ -149,6 +149,9 @@ class AgentDriver:
         if code:
             raise Unanswered(f"it ended with code {code} after SIGTERM{self.said()}")
 
+    def ended(self) -> bool:
+        return self._process is not None and self._process.ended()
+
     def said(self) -> str:
         """The end of what it logged."""
         text = self.log.read_text("utf-8", "replace") if self.log.exists() else ""

@@ -118,6 +118,9 @@ class CommandDriver:
         lines = self._log.read().decode("utf-8", "replace").splitlines()[-2:]
         return "".join((ended, *(f"; {line[:300]}" for line in lines)))
 
+    def ended(self) -> bool:
+        return self._process is not None and self._process.poll() is not None
+
     def stop(self) -> None:
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)

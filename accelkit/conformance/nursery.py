@@ -32,6 +32,7 @@ BESIDE = ("accelkit.cli.agent", "kubernetes.client", "grpc.aio")
 PROGRAM = "import sys; from accelkit.cli.main import main; sys.exit(main())"
 _READY = b"ready\n"
 _START_S = 60.0
+_AT_ONCE_S = 0.001
 
 
 class Started:
@@ -67,6 +68,12 @@ class Started:
                 self._code = int(self._hear(timeout_s))
                 self._line.close()
             return self._code
+
+    def ended(self) -> bool:
+        """Whether it has."""
+        with contextlib.suppress(TimeoutError):
+            self.wait(_AT_ONCE_S)
+        return self._code is not None
 
     def _hear(self, timeout_s: float | None) -> bytes:
         self._line.settimeout(timeout_s)

@@ -106,7 +106,8 @@ class SocketBench(Scope):
         Raises:
             Unanswered: It did not come.
         """
-        if not self.happens(lambda: bool(self.listed()), FIRST_S):
+        self.happens(lambda: self.listed() or self.driver.ended(), FIRST_S)
+        if not self.listed():
             refused = "; ".join(e.text for e in self.sim.seen(Refused))
             said = self.driver.said()
             raise Unanswered(f"no list of devices came ({refused or 'not refused'}){said}")

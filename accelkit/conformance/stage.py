@@ -159,7 +159,8 @@ class Stage:
             Unanswered: They do not come.
         """
         self.driver.start(self.root)
-        if self.happens(self.published, FIRST_S):
+        self.happens(lambda: self.published() or self.driver.ended(), FIRST_S)
+        if self.ask(self.published):
             self.first_seen_s = time.monotonic()
         else:
             why = "; ".join(e.text for e in self.sim.seen(Refused)) or self.ask(self._lacking)

@@ -225,6 +225,10 @@ class Driver(Protocol):
         """The end of what it logged, each line after "; "; empty: nothing is known."""
         ...
 
+    def ended(self) -> bool:
+        """Whether it was started, and has ended by itself: nothing is to be waited for."""
+        ...
+
     def stop(self) -> None:
         """Ask it to end, and come back when it has (STOP).
 

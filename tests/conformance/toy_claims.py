@@ -139,6 +139,9 @@ class ToyClaims(Slices):
     def said(self) -> str:
         return ""
 
+    def ended(self) -> bool:
+        return False
+
     def break_device(self) -> None:
         self.hardware.sick = {self.hardware.names[1]}
         do(self.tell_health())

@@ -82,6 +82,9 @@ class Toy:
     def said(self) -> str:
         return ""
 
+    def ended(self) -> bool:
+        return False
+
     async def _begin(self) -> None:
         self.ending = False
         self._news = asyncio.Condition()

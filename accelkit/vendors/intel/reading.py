@@ -4,7 +4,8 @@ import re
 
 from accelkit import AccessDenied, Host, NotThere, PciFunction, SourceError
 
-_NUMBER = re.compile(r"-?[0-9]{1,19}")
+_NUMBER = re.compile(r"-?[0-9]{1,18}")
+"""Not larger than an amount may be, whatever the driver says."""
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 

@@ -127,8 +127,8 @@ def visible_cores(devices: Iterable[Device], sizes: Mapping[DeviceId, int | None
     for index in sorted(wanted):
         numbers += [first + core for core in sorted(wanted[index])]
         first += counts[index]
-    if numbers != [*range(numbers[0], numbers[0] + len(numbers))]:
-        listed = ",".join(map(str, numbers))
+    if not numbers or numbers != [*range(numbers[0], numbers[0] + len(numbers))]:
+        listed = ",".join(map(str, numbers)) or "none"
         raise IllegalSet(
             f"the runtime takes one range of cores, and these are {listed}",
             remedy="take neighbouring cores of one chip, or all cores of chips",

@@ -211,6 +211,15 @@ def test_driver_of_intels_packages_says_how_much_memory_there_is(bench: Make) ->
     assert made.vendor.software(made.host) == {"kernel": "7.3.0", "i915": "1.25.2"}
 
 
+def test_memory_that_no_amount_can_be_costs_no_other_gpu(bench: Make) -> None:
+    """It was a fault of the plugin as a whole."""
+    made = bench("max-1550", 2, machine={"backport": "1.25.2"})
+    (file,) = made.sysfs().glob("drm/card*/lmem_total_bytes")
+    file.write_text("9" * 19)
+
+    assert [device.capacity["memory"] for device in made.devices()] == [128 * GIB] * 2
+
+
 def test_largest_machine_is_discovered_at_once(tmp_path: Path) -> None:
     """Promised are 50 ms."""
     directory = str(tmp_path)

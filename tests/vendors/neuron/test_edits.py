@@ -106,6 +106,15 @@ def test_cores_apart_cannot_be_told_and_are_refused(bench: Make) -> None:
         made.vendor.edits(made.host, grant(one, other))
 
 
+def test_chip_with_less_cores_than_one_of_its_logical_ones_is_refused(bench: Make) -> None:
+    """A driver that says nonsense of its cores broke the claim by an IndexError."""
+    (chip,) = bench("trn2", 1).chips()
+    few = attrs.evolve(chip, attributes=FrozenMap({**chip.attributes, "coreCount": 1}))
+
+    with pytest.raises(IllegalSet, match="these are none"):
+        visible_cores([few], {few.id: 2})
+
+
 def test_last_core_of_a_chip_and_the_first_of_the_next_are_a_range(bench: Make) -> None:
     made = bench("inf2", 2)
     cores = made.cores()
