@@ -43,7 +43,8 @@ class Told:
 
     evidence: tuple[Evidence, ...] = ()
     numbers: FrozenMap[str, int] = FrozenMap()
-    """Of each source that numbers what it says in a boot: the last that became evidence."""
+    """Of each vendor and source that numbers what it says in a boot: the last that became
+    evidence; vendors need not hear at one pace."""
     cleared: tuple[Cleared, ...] = ()
     """The latest, in order."""
     clears: int = 0
@@ -102,13 +103,14 @@ class Heard:
         """
         several = tuple(events)
         if at is not None:
-            if at.number < self._last.get(at.source, NEVER):
-                self._again.pop(at.source, None)  # it counts anew: a simulated machine was booted
-            self._last[at.source] = at.number
-            before = self._again.get(at.source, NEVER)
+            source = f"{vendor}/{at.source}"
+            if at.number < self._last.get(source, NEVER):
+                self._again.pop(source, None)  # it counts anew: a simulated machine was booted
+            self._last[source] = at.number
+            before = self._again.get(source, NEVER)
             if at.number <= before:
                 several = tuple(e for e in several if not self._known(vendor, e))
-            latest = FrozenMap({**self.told.numbers, at.source: max(at.number, before)})
+            latest = FrozenMap({**self.told.numbers, source: max(at.number, before)})
             self.told = attrs.evolve(self.told, numbers=latest)
         evidence = record(self.told.evidence, vendor, several, now, serious)
         self.told = attrs.evolve(self.told, evidence=evidence)

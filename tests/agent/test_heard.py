@@ -50,6 +50,18 @@ def test_lines_that_the_next_instance_reads_again_count_once() -> None:
     assert second.told == first.told
 
 
+def test_vendor_that_hears_later_than_another_hears_nothing_twice() -> None:
+    first = taking(Heard(), (3, "xid-79"))
+    first.take("other", [event("lost")], START, at=Numbered("kernel", 5))
+    first.clear(first.evidence)
+    second = next_instance(first)
+
+    second.take("other", [event("lost")], START, at=Numbered("kernel", 5))
+    taking(second, (3, "xid-79"))
+
+    assert second.evidence == ()
+
+
 def test_lines_that_came_while_no_instance_ran_are_heard() -> None:
     second = taking(next_instance(taking(Heard(), (3, "xid-79"))), (3, "xid-79"), (4, "xid-79"))
 
@@ -95,12 +107,12 @@ def test_who_follows_takes_over_what_the_leader_heard_and_keeps_its_own() -> Non
     heard = taking(Heard(), (3, "own"))
 
     news = heard.join(
-        Told(evidence=(entry("theirs", 4),), numbers=FrozenMap({"kernel": 2, "uevent": 1}))
+        Told(evidence=(entry("theirs", 4),), numbers=FrozenMap({"toy/kernel": 2, "uevent": 1}))
     )
 
     assert news
     assert counts(heard) == {"own": 1, "theirs": 4}
-    assert heard.told.numbers == {"kernel": 3, "uevent": 1}
+    assert heard.told.numbers == {"toy/kernel": 3, "uevent": 1}
 
 
 def test_what_both_heard_counts_once() -> None:
@@ -172,4 +184,4 @@ def test_each_source_counts_for_itself() -> None:
     second.take("toy", [event("wedged")], START, at=Numbered("uevent", 4))
 
     assert counts(second) == {"xid-79": 1, "wedged": 2}
-    assert second.told.numbers == {"kernel": 8, "uevent": 4}
+    assert second.told.numbers == {"toy/kernel": 8, "toy/uevent": 4}
