@@ -82,6 +82,8 @@ class Tpu(
     attributes: ClassVar[Mapping[str, type]] = {
         "generation": str,
         "index": int,
+        "block2": int,
+        "block4": int,
         "coresPerChip": int,
         "acceleratorType": str,
         "topology": str,

@@ -100,3 +100,24 @@ def test_nothing_is_linked_to_what_is_not_asked_about(bench: Make) -> None:
         d.id for d in some
     }
     assert list(made.vendor.groups(())) == []
+
+
+@pytest.mark.parametrize("product, count", [("v6e", 8), ("v5e", 4), ("7x", 4), ("v5e", 2)])
+def test_claims_can_ask_for_each_legal_part_of_a_host_by_an_attribute(
+    bench: Make, product: str, count: int
+) -> None:
+    """The scheduler knows attributes, and no sets."""
+    made = bench(product, count)
+    devices = made.devices()
+    for size in (2, 4):
+        named = [d.attributes.get(f"block{size}") for d in devices]
+        asked = {tuple(i for i, n in enumerate(named) if n == name) for name in {*named} - {None}}
+        legal = {found for found in made.legal() if len(found) == size < count}
+
+        assert asked == legal
+
+
+def test_host_of_several_has_no_parts_to_ask_for(bench: Make) -> None:
+    made = bench("v5e", 4, topology="4x4")
+
+    assert "block2" not in made.devices()[0].attributes
