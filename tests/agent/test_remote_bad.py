@@ -1,8 +1,10 @@
 """What a library can do to its process, compiled: it costs that process, and nothing else."""
 
+import asyncio
 import os
 import resource
 import shutil
+import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +24,7 @@ from tests.agent.remotes import (
     PATIENCE_S,
     asked,
     grant,
+    hurried,
     is_alive,
     pid_of,
     read_again,
@@ -109,6 +112,35 @@ async def test_child_that_a_library_forked_keeps_no_end_from_being_told(root: Pa
         await until(lambda: not members(pid))
 
     assert (source.restarts["crash"], source.stuck) == (1, 0)
+
+
+async def test_child_that_a_library_forked_ends_with_the_agent(root: Path) -> None:
+    """Seen: it outlived the agent, and held its standard error."""
+    order(root, edits="fork hang")
+    async with asked(isolated(root)) as source:
+        await source.read()
+        pid = pid_of(source)
+        hanging = asyncio.create_task(source.work(calls.EDITS, (grant(),), ()))
+        await until(lambda: len(members(pid)) == 2)
+
+    await until(lambda: not members(pid))
+    await asyncio.gather(hanging, return_exceptions=True)
+
+
+async def test_process_that_is_stopped_is_ended_and_replaced(root: Path) -> None:
+    async with asked(isolated(root)) as source:
+        await source.read()
+        pid = pid_of(source)
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        late = await hurried(source)
+        again = await read_again(source)
+        stuck = source.stuck
+
+    assert [p.code for p in late.problems] == ["source-timeout"]
+    assert again.answered
+    assert not is_alive(pid)
+    assert (source.restarts["deadline"], stuck) == (1, 0)
 
 
 def members(group: int | None) -> list[str]:
