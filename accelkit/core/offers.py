@@ -33,7 +33,7 @@ def resource_of(offer: Offer, device: Device, domain: str) -> str:
     """
     default = _DEFAULT_RESOURCE if device.parent is None else _DEFAULT_PART_RESOURCE
     name = offer.resource or default
-    words = (("{domain}", domain), ("{kind}", device.kind), ("{profile}", _profile_of(device)))
+    words = (("{domain}", domain), ("{kind}", device.kind), ("{profile}", profile_in_names(device)))
     for word, value in words:
         name = name.replace(word, value)
     return name
@@ -41,10 +41,11 @@ def resource_of(offer: Offer, device: Device, domain: str) -> str:
 
 def extended_of(offer: Offer, device: Device) -> str:
     """The extended resource under which *offer* offers *device* beside claims; empty: none."""
-    return offer.extended_resource.replace("{profile}", _profile_of(device))
+    return offer.extended_resource.replace("{profile}", profile_in_names(device))
 
 
-def _profile_of(device: Device) -> str:
+def profile_in_names(device: Device) -> str:
+    """What ``{profile}`` is for *device*: 1g.10gb.me of 1g.10gb+me; 1g.24gb-me keeps its minus."""
     return (device.profile or WHOLE).replace("+", ".")
 
 

@@ -21,7 +21,7 @@ OFFERS = (
     {**DRA, "name": "gpu", "select": {"partition": False}, "extendedResource": GPU},
     {**DRA, "name": "mig", "extendedResource": "nvidia.com/mig-{profile}"},
 )
-CLASSES = {"gpu": GPU, "mig-1g-10gb": PART, "mig-3g-40gb": "nvidia.com/mig-3g.40gb"}
+CLASSES = {"gpu": GPU, "mig-1g.10gb": PART, "mig-3g.40gb": "nvidia.com/mig-3g.40gb"}
 
 
 @pytest.fixture(scope="module")

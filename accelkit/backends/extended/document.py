@@ -9,7 +9,7 @@ import attrs
 
 from accelkit.core.kube import CLASSES, Json
 from accelkit.core.model import Device
-from accelkit.core.offers import extended_of
+from accelkit.core.offers import WHOLE, extended_of, profile_in_names
 from accelkit.core.policy import DraPolicy, Offer
 from accelkit.core.values import FrozenMap, dns_label, freeze
 from accelkit.core.view import View
@@ -83,9 +83,10 @@ def _offered(view: View) -> Iterator[tuple[Device, Offer]]:
 
 
 def _class_of(policy: DraPolicy, device: Device, offer: Offer) -> DeviceClass:
-    profile = device.profile or "whole" if _PER_PROFILE in offer.extended_resource else None
+    profile = device.profile or WHOLE if _PER_PROFILE in offer.extended_resource else None
+    label = ".".join(dns_label(part) for part in profile_in_names(device).split("."))
     return DeviceClass(
-        name=offer.name if profile is None else f"{offer.name}-{dns_label(profile)}",
+        name=offer.name if profile is None else f"{offer.name}-{label}",
         resource=extended_of(offer, device),
         offer=offer.name,
         profile=profile,

@@ -1,3 +1,5 @@
+import attrs
+
 from accelkit.backends.extended.document import class_object, render
 from accelkit.core.policy import DraPolicy, Offer, Selection
 from accelkit.core.values import FrozenMap
@@ -33,11 +35,25 @@ def test_an_offer_that_names_the_profile_has_a_class_for_each() -> None:
 
     assert {name: resource for name, (resource, _) in found.items()} == {
         "all-whole": "example.com/gpu-whole",
-        "all-3g-40gb": "example.com/gpu-3g.40gb",
+        "all-3g.40gb": "example.com/gpu-3g.40gb",
     }
-    assert found["all-3g-40gb"][1].endswith(
+    assert found["all-3g.40gb"][1].endswith(
         '.offer == "all" && device.attributes["acme.accelkit.dev"].profile == "3g.40gb"'
     )
+
+
+def test_profiles_that_differ_in_a_sign_have_classes_of_their_own() -> None:
+    plus = attrs.evolve(SMALL, name="1g.24gb+me", slug="plus")
+    minus = attrs.evolve(SMALL, name="1g.24gb-me", slug="minus")
+    gpus = cut("a", profiles=(plus,)), cut("b", profiles=(minus,))
+
+    found = rendered(view_of(*gpus, part("a", plus, 0), part("b", minus, 0), offers=(EACH,)))
+
+    assert {name: resource for name, (resource, _) in found.items()} == {
+        "all-whole": "example.com/gpu-whole",
+        "all-1g.24gb.me": "example.com/gpu-1g.24gb.me",
+        "all-1g.24gb-me": "example.com/gpu-1g.24gb-me",
+    }
 
 
 def test_devices_of_two_drivers_are_alternatives() -> None:
