@@ -297,7 +297,7 @@ class NodeService:
             error = PrepareFailed(
                 f"claim {claim.name} could not be {kind.done} in {self._patience.answer_s:g} s",
                 claim=claim.uid,
-                remedy=ASKED_AGAIN,
+                remedy=f"its devices or the API server are slow to answer; {ASKED_AGAIN}",
             )
         if isinstance(error, AccelkitError):
             return error.code, shown(error)

@@ -20,10 +20,7 @@ log = logging.getLogger(__name__)
 
 PASSING = frozenset({401, 408, 429, *range(500, 600)})
 """Statuses that may be others soon: a token is renewed, a server starts."""
-ASKED_AGAIN = (
-    "look after the API server; the kubelet asks again within 90 s, "
-    "or at once when a label of the pod changes"
-)
+ASKED_AGAIN = "the kubelet asks again within 90 s, or at once when a label of the pod changes"
 
 
 async def fetch(node: NodePort, claim: ClaimRef, patience: Patience) -> Json:
@@ -52,7 +49,7 @@ async def fetch(node: NodePort, claim: ClaimRef, patience: Patience) -> Json:
         raise PrepareFailed(
             f"claim {claim.name} could not be read for {patience.claim_s:g} s: {why}",
             claim=claim.uid,
-            remedy=ASKED_AGAIN,
+            remedy=f"look after the API server; {ASKED_AGAIN}",
         ) from None
 
 

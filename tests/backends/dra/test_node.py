@@ -285,7 +285,7 @@ async def test_answer_comes_before_the_kubelet_gives_up(tmp_path: Path) -> None:
         here.node.preparing = hang
         text = await here.refusal()
 
-        assert text.startswith("claim c1 could not be prepared in 0.05 s")
+        assert text.startswith("claim c1 could not be prepared in 0.05 s; its devices or the API")
         assert here.node.told == [("PrepareFailed", text)]
 
 
