@@ -79,7 +79,7 @@ def counters(cluster: Cluster, device: str) -> object:
 
 
 @needs("DRADeviceTaints", "messages of devices' health in the status of pods")
-def test_gpu_that_fails_stays_where_it_is_and_is_given_to_nobody_else(
+def test_gpu_that_fails_stays_where_it_is_and_is_given_to_who_tolerates_that_alone(
     cluster: Cluster, machine: Gpus, measured: Measured
 ) -> None:
     claim(cluster, "had", request(profile="whole"))
@@ -107,6 +107,11 @@ def test_gpu_that_fails_stays_where_it_is_and_is_given_to_nobody_else(
     run(cluster, claiming("one", "one"))
     assert allocated(cluster, "one") != [device]
     cluster.kubectl("delete", "pod", "one", "--wait")
+    tolerates = [{"key": "accelkit.dev/row-remap-failed", "operator": "Exists"}]
+    claim(cluster, "brave", request(count=COUNT, profile="whole", tolerations=tolerates))
+    run(cluster, claiming("brave", "brave"))
+    assert device in allocated(cluster, "brave")
+    cluster.kubectl("delete", "pod", "brave", "--wait")
 
     machine.let("restore", f"gpu-{minor}")
 
