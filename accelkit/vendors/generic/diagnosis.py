@@ -18,11 +18,14 @@ def diagnose(files: Files, rules: Iterable[Rule], devices: Iterable[Device]) -> 
         rules: The operator's.
         devices: All that the rules describe now.
     """
-    owners = {place: device.kind for device in devices for place in device.aliases}
-    used = {*owners.values()}
+    used = {device.kind for device in devices}
+    owners: dict[str, str] = {}
     for rule in rules:
-        if rule.name not in used:
-            proof, remedy = _why(files, rule, find(files, rule), owners)
+        found = find(files, rule)
+        if rule.name in used:
+            owners = {**{one.real: rule.name for one in found if not rule.group}, **owners}
+        else:
+            proof, remedy = _why(files, rule, found, owners)
             yield Finding(
                 symptom=f"no device of the rule {rule.name} is offered",
                 suspect="the rule",
@@ -35,7 +38,7 @@ def _why(
     files: Files, rule: Rule, found: tuple[Found, ...], owners: dict[str, str]
 ) -> tuple[str, str]:
     """What is wrong with *rule*, and what helps."""
-    first = {owners[one.place] for one in found if one.place in owners}
+    first = {owners[one.real] for one in found if one.real in owners}
     if first:
         return (
             f"what it matches belongs to {' and '.join(sorted(first))}, which comes before it",

@@ -21,6 +21,7 @@ class Files:
     host: Host
     _folders: dict[str, tuple[str, ...]] = attrs.field(factory=dict, init=False)
     _looks: dict[str, Stat | None] = attrs.field(factory=dict, init=False)
+    _ends: dict[str, str] = attrs.field(factory=dict, init=False)
 
     def nodes(self, pattern: str) -> tuple[str, ...]:
         """Device nodes that a path or glob names, ascending; a star stays within one folder."""
@@ -49,17 +50,22 @@ class Files:
         found = self.look(path)
         return found is not None and found.kind in NODES
 
+    def real(self, path: str) -> str:
+        """What is at the end of the links at *path*."""
+        if path not in self._ends:
+            try:
+                self._ends[path] = self.host.resolve(path)
+            except NotThere:
+                self._ends[path] = path
+        return self._ends[path]
+
     def is_folder(self, path: str) -> bool:
         found = self.look(path)
         return found is not None and found.kind == "d"
 
     def node(self, path: str, container_path: str, permissions: str) -> DeviceNode:
         """The node at *path*, for the container; whatever link leads to it."""
-        found = self.look(path)
-        try:
-            real = self.host.resolve(path)
-        except NotThere:
-            real = path
+        found, real = self.look(path), self.real(path)
         place = placed(container_path, path)
         return DeviceNode(
             path=place,

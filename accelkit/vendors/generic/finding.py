@@ -37,6 +37,8 @@ class Found:
     name: str
     place: str
     """Path, PCI address, or USB port as in 1-1.2."""
+    real: str
+    """The end of the links at a path, of which several may lead there; else the place."""
     match: Match
     node: str | None = None
     product: str | None = None
@@ -56,7 +58,7 @@ class Found:
 def find(
     files: Files, rule: Rule, known: Mapping[tuple[str, str], str] = MappingProxyType({})
 ) -> tuple[Found, ...]:
-    """What matches *rule* now, in the order of its matches and of places; each place once.
+    """What matches *rule* now, in the order of its matches and of places; each node once.
 
     Args:
         files: Of the host.
@@ -67,7 +69,7 @@ def find(
     found: dict[str, Found] = {}
     for match in rule.matches:
         for one in _matching(files, match):
-            found.setdefault(one.place, one)
+            found.setdefault(one.real, one)
     serials = Counter(one.serial for one in found.values())
     return tuple(
         attrs.evolve(one, name=known.get(one.plugged) or _name(one, serials))
@@ -81,12 +83,14 @@ def _matching(files: Files, match: Match) -> Iterator[Found]:
         for path in there:
             node = None if match.path is None else path
             told = _told(path=path)
-            yield Found(name=path, place=path, match=match, node=node, attributes=told)
+            real = path if node is None else files.real(node)
+            yield Found(name=path, place=path, real=real, match=match, node=node, attributes=told)
     if match.pci is not None:
         for function in pci_functions(files.host, [_pci_match(match.pci)]):
             yield Found(
                 name=function.address,
                 place=function.address,
+                real=function.address,
                 match=match,
                 product=_pci_product(function, match.pci),
                 locality=function.locality,
@@ -147,6 +151,7 @@ def _usb_device(host: Host, port: str, match: Match, rule: UsbRule) -> Found | N
     return Found(
         name=port,
         place=port,
+        real=port,
         match=match,
         node=f"/dev/bus/usb/{bus:03}/{number:03}",
         product=f"{vendor}-{product}",

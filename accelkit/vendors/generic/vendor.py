@@ -8,14 +8,12 @@ from accelkit import (
     Condition,
     ContainerEdits,
     Device,
-    DeviceId,
     Edits,
     Evidence,
     Finding,
     FrozenMap,
     Grant,
     Host,
-    IllegalSet,
     Locality,
     MissingParts,
     Mount,
@@ -30,6 +28,7 @@ from accelkit.vendors.generic.diagnosis import diagnose
 from accelkit.vendors.generic.files import Files, filled, patterns, placed
 from accelkit.vendors.generic.finding import Found, find
 from accelkit.vendors.generic.options import GenericOptions, MountRule, NodeRule, Rule
+from accelkit.vendors.generic.together import check_places, check_variables
 
 
 class Generic(Vendor, SupportsHealth, SupportsDiagnosis):
@@ -60,8 +59,9 @@ class Generic(Vendor, SupportsHealth, SupportsDiagnosis):
 
     def discover(self, host: Host) -> Iterable[Device | Unreadable]:
         seen: dict[str, Device] = {}
+        taken: set[str] = set()
         for rule in self._rules.values():
-            for device in self._devices(Files(host), rule):
+            for device in self._devices(Files(host), rule, taken):
                 first = seen.setdefault(device.id.name, device)
                 if first is device:
                     yield device
@@ -73,14 +73,17 @@ class Generic(Vendor, SupportsHealth, SupportsDiagnosis):
                         remedy="let one rule match one of them, or make them a group",
                     )
 
-    def _devices(self, files: Files, rule: Rule) -> Iterator[Device]:
+    def _devices(self, files: Files, rule: Rule, taken: set[str]) -> Iterator[Device]:
+        """Devices of *rule*, without those of rules before it, whose nodes are *taken*."""
         found = self._find(files, rule)
         if rule.group:
             yield from [self._device(files, rule, rule.name, found, 0)] if found else []
             return
         limited = [part for part in rule.parts if part.limit]
         for turn, one in enumerate(found):
-            if all(part.optional or files.of_turn(part, turn) for part in limited):
+            left = all(part.optional or files.of_turn(part, turn) for part in limited)
+            if left and one.real not in taken:
+                taken.add(one.real)
                 yield self._device(files, rule, one.name, (one,), turn)
 
     def _find(self, files: Files, rule: Rule) -> tuple[Found, ...]:
@@ -131,7 +134,8 @@ class Generic(Vendor, SupportsHealth, SupportsDiagnosis):
     def edits(self, host: Host, grant: Grant) -> Edits:
         files = Files(host)
         each = {g.device.id: self._edits(files, g.device) for g in grant.granted}
-        _check_places(each)
+        check_places(each)
+        check_variables(each)
         return Edits(each=FrozenMap(each))
 
     def _edits(self, files: Files, device: Device) -> ContainerEdits:
@@ -211,22 +215,3 @@ def _mount(path: str, container_path: str, read_only: bool) -> Mount:
         container_path=placed(container_path, path),
         options=("ro" if read_only else "rw", "nosuid", "nodev", "bind"),
     )
-
-
-def _check_places(each: Mapping[DeviceId, ContainerEdits]) -> None:
-    """Refuse what cannot be in one container.
-
-    Raises:
-        IllegalSet: Two files have one place there.
-    """
-    there: dict[str, str] = {}
-    for edits in each.values():
-        held: list[tuple[str, str]] = [(node.path, node.on_host) for node in edits.nodes]
-        held += [(mount.container_path, mount.host_path) for mount in edits.mounts]
-        for place, path in held:
-            if there.setdefault(place, path) != path:
-                raise IllegalSet(
-                    f"{', '.join(map(str, each))}: {there[place]} and {path} cannot both be "
-                    f"{place} in a container",
-                    remedy="request them one a container, or let containerPath end in /",
-                )

@@ -94,6 +94,20 @@ def test_a_set_whose_files_want_one_place_is_refused(tmp_path: Path) -> None:
         vendor.edits(host, grant(first, second))
 
 
+def test_a_set_whose_rules_give_a_variable_two_values_is_refused(tmp_path: Path) -> None:
+    host = opened(machine(tmp_path, "widget", 3))
+    vendor = vendor_of(
+        {"name": "a", "match": {"path": "/dev/widget0"}, "env": {"MODE": "1", "SIZE": "3"}},
+        {"name": "b", "match": {"path": "/dev/widget1"}, "env": {"MODE": "2"}},
+        {"name": "c", "match": {"path": "/dev/widget2"}, "env": {"SIZE": "3"}},
+    )
+    one, other, third = devices(vendor, host)
+
+    assert len(vendor.edits(host, grant(one, third)).each) == 2
+    with pytest.raises(IllegalSet, match="MODE cannot be both '1' and '2' in a container"):
+        vendor.edits(host, grant(one, other))
+
+
 def test_further_nodes_have_places_and_permissions_of_their_own(tmp_path: Path) -> None:
     host = opened(machine(tmp_path, "widget", 3))
     control = {"path": "/dev/widget0", "containerPath": "/dev/control", "permissions": "r"}

@@ -305,6 +305,25 @@ def test_a_device_belongs_to_the_first_rule_that_matches(tmp_path: Path) -> None
     ]
 
 
+def test_node_that_several_links_lead_to_is_had_once(tmp_path: Path) -> None:
+    """Newer udev makes two links by path for each USB device: two pods got one of them."""
+    directory = machine(tmp_path, "stick", 2)
+    folder = Path(directory, "dev/serial/by-path")
+    for link in sorted(folder.iterdir()):
+        (folder / link.name.replace("-usb-", "-usbv2-")).symlink_to(link.readlink())
+    links = {"name": "link", "match": {"path": "/dev/serial/by-path/*"}}
+    nodes = {"name": "node", "match": {"path": "/dev/ttyUSB*"}}
+    host = opened(directory)
+
+    assert [d.nodes[0].on_host for d in devices(vendor_of(links, nodes), host)] == [
+        "/dev/ttyUSB0",
+        "/dev/ttyUSB1",
+    ]
+    assert {d.kind for d in devices(vendor_of(nodes, links), host)} == {"node"}
+    (finding,) = vendor_of(nodes, links).diagnose(host)
+    assert finding.proof == "what it matches belongs to node, which comes before it"
+
+
 def test_a_name_that_is_taken_is_said(tmp_path: Path) -> None:
     host = opened(machine(tmp_path, "stick", 2))
     vendor = vendor_of(
