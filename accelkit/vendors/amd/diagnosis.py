@@ -11,7 +11,6 @@ _SEEN_BY_NAME = {
     "kfd-missing": "the kernel",
     "no-compute": "KFD",
     "access-denied": "the agent's rights",
-    "partition-missing": "the kernel's device numbers",
     "same-identity": "the GPU's firmware",
 }
 """Whom to suspect, by what discovery says."""
@@ -44,7 +43,8 @@ def diagnose(
             sure=True,
         )
         return
-    yield from (_finding(one) for one in found if isinstance(one, Unreadable))
+    missing = (one for one in found if isinstance(one, Unreadable))
+    yield from (_finding(one) for one in missing if one.code != "partition-missing")  # counted
     devices = tuple(one for one in found if isinstance(one, Device))
     yield from _counts(devices)
     yield from _files(host, devices)

@@ -1,6 +1,6 @@
 """What is wrong with a GPU now. Not here: what the kernel's messages mean."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from types import MappingProxyType
@@ -82,21 +82,24 @@ def read_conditions(
         yield from _device_files(host, device)
     if device.parent is not None:
         return
-    if optional(function, "power/runtime_status") == "suspended":
-        return  # asking would wake it, and what it then says is not true
-    if _is_lost(function):
+    # Asking one that sleeps would wake it, and what it then says is not true.
+    asleep = optional(function, "power/runtime_status") == "suspended"
+    if not asleep and _is_lost(function):
         yield _condition("gpu-lost", Severity.FATAL, Scope.TREE)
         return
+    looked = () if asleep else _looked_at(host, function, device)
+    heard = _of_events(device, evidence, is_silent=lambda: not asleep and _is_silent(function))
     told: dict[str, Condition] = {}
-    for condition in (
-        *_memory(function),
-        *_heat(read_temperatures(function)),
-        *_lanes(function),
-        *_partitions(host, device),
-        *_of_events(function, device, evidence),
-    ):
+    for condition in (*looked, *heard):
         told.setdefault(condition.code, condition)  # files and events may tell the same
     yield from told.values()
+
+
+def _looked_at(host: Host, function: PciFunction, device: Device) -> Iterator[Condition]:
+    yield from _memory(function)
+    yield from _heat(read_temperatures(function))
+    yield from _lanes(function)
+    yield from _partitions(host, device)
 
 
 def _condition(
@@ -223,7 +226,7 @@ def _partitions(host: Host, device: Device) -> Iterator[Condition]:
 
 
 def _of_events(
-    function: PciFunction, device: Device, evidence: tuple[Evidence, ...]
+    device: Device, evidence: tuple[Evidence, ...], *, is_silent: Callable[[], bool]
 ) -> Iterator[Condition]:
     """What the kernel has told since the last time that it told of a cure."""
     names = device.aliases | {device.id.name}
@@ -234,7 +237,7 @@ def _of_events(
             continue
         if (fatal := _FATAL_EVENTS.get(code)) is not None:
             yield _condition(fatal, Severity.FATAL, Scope.TREE)
-        elif code == kernel.RESET_BEGUN and _is_silent(function):
+        elif code == kernel.RESET_BEGUN and is_silent():
             yield _condition("resetting", Severity.FATAL, Scope.TREE)
         elif (mild := _MILD_EVENTS.get(code)) is not None:
             times = "" if event.count == 1 else f" ({event.count} times)"

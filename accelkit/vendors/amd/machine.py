@@ -90,7 +90,7 @@ class AmdMachine(Machine):
     def _partitions(self, state: State) -> Iterator[Entry]:
         """Platform devices for every partition but the first, used or not."""
         board = self.board
-        if board.cut(state, 0) is None or board.guest:
+        if board.cut(state, 0) is None:
             return
         sign = "." if self.part.options.get("xcp", "") == "dotted" else "_"
         for index in range(self.part.count):

@@ -45,8 +45,9 @@ def test_missing_partitions_are_counted(bench: Make) -> None:
     """Seen elsewhere: 63 of 64 partitions, and tools that said nothing."""
     made = bench("mi300x", 8)
     made.do("minors 63", "mode CPX")
-    finding = made.findings()["the kernel's device numbers"]
+    (finding,) = made.vendor.diagnose(made.host)
 
+    assert finding.suspect == "the kernel's device numbers"
     assert finding.proof == "the modes of the GPUs stand for 64 partitions, 63 are there"
 
 

@@ -195,6 +195,16 @@ def test_virtual_function_is_known_by_its_id_and_cannot_be_set(bench: Make) -> N
     assert all("productName" not in d.attributes for d in made.devices())
 
 
+def test_virtual_function_that_its_host_has_cut_has_all_its_partitions(bench: Make) -> None:
+    """Seen elsewhere, with a PCI domain for each GPU: 8 of 16 devices."""
+    made = bench("mi300x", 8, {"guest": "vf", "domains": "own"})
+    made.do("mode DPX")
+
+    assert made.wrong() == []
+    assert len(made.parts()) == 16
+    assert len({n.path for p in made.parts() for n in p.nodes}) == 1 + 2 * 16
+
+
 def test_missing_optional_files_cost_no_device(bench: Make) -> None:
     made = bench("mi300x", 2)
     before = made.devices()

@@ -90,6 +90,18 @@ def test_sleeping_gpu_is_not_woken(bench: Make) -> None:
     assert list(made.vendor.samples(made.host, (device,))) == []
 
 
+def test_gpu_that_sleeps_is_not_cured_of_what_the_kernel_told(bench: Make) -> None:
+    """A wedged Radeon was well as soon as it had nothing to do."""
+    made = bench("rx7900", 1)
+    (device,) = made.devices()
+    address = device.locality.pci_address or ""
+    made.put(made.function(device, "power/runtime_status"), "suspended\n")
+    wedged = Event(subject=address, code=kernel.WEDGED, source="uevent")
+    begun = Event(subject=address, code=kernel.RESET_BEGUN, source="kernel")
+
+    assert made.codes(device, wedged, begun) == {"wedged": Severity.FATAL}
+
+
 @pytest.mark.parametrize("width", ["0", "63", "nonsense", ""])
 def test_lanes_that_no_link_has_say_nothing(bench: Make, width: str) -> None:
     made = bench("mi210", 1)
