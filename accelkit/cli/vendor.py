@@ -1,5 +1,6 @@
 """`accelkit vendor`: what is installed, why something is not used, and new plugins."""
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from accelkit.core.policy import VendorPolicy
     from accelkit.core.registry import Registry
 
+MADE_UP = "1dea"
+"""A PCI vendor id that nobody has."""
 _WORDS = {True: "yes", False: "no", None: NONE}
 
 
@@ -49,6 +52,13 @@ class Installed:
         )
 
 
+def _pci_id(_context: click.Context, _parameter: click.Parameter, value: str) -> int:
+    digits = value.lower().removeprefix("0x")
+    if not re.fullmatch(r"[0-9a-f]{4}", digits):
+        raise click.BadParameter("it has four hexadecimal digits, as lspci -n shows it: 10de")
+    return int(digits, 16)
+
+
 @click.group("vendor")
 def command() -> None:
     """List what is installed, and why something is not used; begin a plugin."""
@@ -57,14 +67,22 @@ def command() -> None:
 @command.command("new", epilog="Example: accelkit vendor new acme acme-accelkit")
 @click.argument("name")
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
-def new(*, name: str, directory: Path) -> int:
+@click.option(
+    "--pci",
+    metavar="ID",
+    default=MADE_UP,
+    callback=_pci_id,
+    show_default="1dea, which is made up",
+    help="PCI vendor id of the hardware.",
+)
+def new(*, name: str, directory: Path, pci: int) -> int:
     """Write the project of a plugin for the vendor NAME into DIR.
 
     It installs, shows the devices of its simulated machine, and passes every check that applies.
     """
     from accelkit.cli.project import write_project  # noqa: PLC0415 - help does without
 
-    for path in write_project(name, directory):
+    for path in write_project(name, directory, pci):
         click.echo(path)
     click.echo(f"next: pip install -e {directory}, then as its README.md says")
     return 0

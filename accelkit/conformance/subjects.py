@@ -180,11 +180,17 @@ class PluginSubject:
         if feature is Feature.SPOIL and "remove" in machine.verbs:
             # Such a machine tells a device that is gone from one that does not answer.
             pairs = (*pairs, ("lose {unit}", ""))
-        known = {*machine.verbs}
-        return next((p for p in pairs if {t.split()[0] for t in p if t} <= known), None)
+        return next((p for p in pairs if all(_knows(machine, t.split()) for t in p if t)), None)
 
     def abilities(self) -> tuple[str, ...]:
         return abilities(self.vendor)
+
+
+def _knows(machine: type[Machine], words: list[str]) -> bool:
+    """Whether one may say so many *words* to *machine*, as the usage of the verb has it."""
+    usage = machine.verbs.get(words[0], "").split()
+    needed = [word for word in usage if not word.startswith("[")]
+    return bool(usage) and len(needed) <= len(words) <= len(usage)
 
 
 CLAIM_BLOCK: Json = {"apiVersion": API_VERSION, "kind": CLAIM_CONFIG}

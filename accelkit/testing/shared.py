@@ -58,13 +58,15 @@ def machine_class(name: str) -> type[Machine]:
     if vendor.machine is None:
         raise ConfigError([(f"vendor {name}", "has no simulated machine")])
     module, _, attribute = vendor.machine.partition(":")
+    remedy = f"correct `machine` of the vendor {name}: 'module:Class', of accelkit.testing.Machine"
     try:
         found = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:
-        raise PluginError(f"{vendor.machine} cannot be loaded: {error}", plugin=name) from error
+        reason = f"{vendor.machine} cannot be loaded: {error}"
+        raise PluginError(reason, plugin=name, remedy=remedy) from error
     if not (isinstance(found, type) and issubclass(found, Machine)) or isabstract(found):
         lack = "is no class of Machine that has all its methods"
-        raise PluginContractError(f"{vendor.machine} {lack}", plugin=name)
+        raise PluginContractError(f"{vendor.machine} {lack}", plugin=name, remedy=remedy)
     if not getattr(found, "products", ()):
         raise PluginContractError(f"{vendor.machine} has no products", plugin=name)
     return found

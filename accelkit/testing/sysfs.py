@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
+from accelkit.core.errors import PluginContractError
 from accelkit.testing.machines import Entry, File, Line, Link, Part
 
 NUMA_NODES = 2
@@ -51,7 +52,18 @@ def pci_place(position: int, index: int, count: int) -> PciPlace:
 
 
 def part_place(part: Part, index: int) -> PciPlace:
-    """The place of the unit at *index* of *part*: what is told of it, else a place of its own."""
+    """The place of the unit at *index* of *part*: what is told of it, else a place of its own.
+
+    Raises:
+        PluginContractError: The part has no such unit.
+    """
+    if not 0 <= index < part.count:
+        raise PluginContractError(
+            f"a place is asked for unit {index} of {part.count}, counted from 0",
+            plugin=part.vendor,
+            remedy="take the index of a unit in its part; further functions of it have the same "
+            "place with another address: attrs.evolve(place, address=...)",
+        )
     place, told = pci_place(part.first + index, index, part.count), part.told.units[index]
     if told.address is not None:
         # What is above it is mostly not told; then it must be of its domain.

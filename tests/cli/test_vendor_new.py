@@ -37,6 +37,32 @@ def test_new_plugin_is_one_short_file(tmp_path: Path, run: Run) -> None:
     assert len((tmp_path / "acme_accelkit/__init__.py").read_text().splitlines()) <= 65
 
 
+@pytest.mark.parametrize("told, pci", [((), "1dea"), (("--pci", "0x1E0B"), "1e0b")])
+def test_pci_id_of_the_hardware_is_in_plugin_and_machine(
+    tmp_path: Path, run: Run, told: tuple[str, ...], pci: str
+) -> None:
+    run("vendor", "new", "acme", tmp_path, *told)
+
+    for name in ("__init__", "machine"):
+        assert f"vendor=0x{pci}" in (tmp_path / "acme_accelkit" / f"{name}.py").read_text()
+
+
+@pytest.mark.parametrize("pci", ["acme", "1de", "1dea0", "0x"])
+def test_what_is_no_pci_id_is_refused(tmp_path: Path, run: Run, pci: str) -> None:
+    answer = run("vendor", "new", "acme", tmp_path / "project", "--pci", pci)
+
+    assert (answer.code, "it has four hexadecimal digits" in answer.err) == (2, True)
+    assert not (tmp_path / "project").exists()
+
+
+@pytest.mark.parametrize("name", ["nvidia", "kubelet"])
+def test_name_of_what_comes_with_accelkit_is_refused(tmp_path: Path, run: Run, name: str) -> None:
+    answer = run("vendor", "new", name, tmp_path / "project")
+
+    assert (answer.code, f"NAME: {name} comes with accelkit" in answer.err) == (2, True)
+    assert not (tmp_path / "project").exists()
+
+
 @pytest.mark.parametrize("name", ["Acme", "9acme", "-", "a" * 21, "../acme"])
 def test_name_that_no_vendor_can_have_is_refused(tmp_path: Path, run: Run, name: str) -> None:
     answer = run("vendor", "new", "--", name, tmp_path / "project")

@@ -13,6 +13,7 @@ from accelkit.conformance.runner import Select, run
 from accelkit.conformance.subjects import DriverSubject, PluginSubject
 from accelkit.core.errors import ConfigError
 from accelkit.testing.simulate import simulate
+from accelkit.vendors.sim.machine import SimMachine
 from accelkit.vendors.sim.vendor import Sim
 
 DISCOVERY = Select(only=("D01", "D03", "D12"))
@@ -51,6 +52,24 @@ def test_host_without_hardware_is_a_no(tmp_path: Path) -> None:
     report = run(subject_of("sim", host=str(tmp_path)), select=Select(only=("I03",)))
 
     assert report.failed[0].findings == ("no device is found (no problem is reported)",)
+
+
+@pytest.mark.parametrize(
+    "fault, can",
+    [
+        ("fault UNIT CODE SEVERITY", True),
+        ("fault UNIT CODE [SEVERITY]", True),
+        ("fault UNIT CODE", False),
+        ("fault UNIT CODE SEVERITY WHERE", False),
+    ],
+)
+def test_verb_of_a_machine_that_is_used_otherwise_is_none_of_the_checks(
+    monkeypatch: pytest.MonkeyPatch, fault: str, can: bool
+) -> None:
+    """A machine whose faults had a code alone failed seven checks by "takes no FATAL"."""
+    monkeypatch.setattr(SimMachine, "verbs", {"fault": fault, "heal": "heal UNIT"})
+
+    assert (Feature.FAULT in PluginSubject(vendor=Sim).features(Level.L1)) is can
 
 
 def test_driver_can_what_the_commands_that_are_named_do(tmp_path: Path) -> None:

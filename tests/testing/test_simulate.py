@@ -127,8 +127,9 @@ def test_what_cannot_be_simulated_is_refused(
 
 
 def test_a_vendor_whose_machine_is_missing_is_a_plugin_error(here: str) -> None:
-    with pytest.raises(PluginError, match="toy_accel:NoSuchMachine cannot be loaded"):
+    with pytest.raises(PluginError, match="toy_accel:NoSuchMachine cannot be loaded") as caught:
         simulate("torn", None, 1, here)
+    assert caught.value.remedy.startswith("correct `machine` of the vendor torn: 'module:Class'")
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,6 @@
+import pytest
+
+from accelkit.core.errors import PluginContractError
 from accelkit.core.values import FrozenMap
 from accelkit.testing.machines import File, Link, Part
 from accelkit.testing.pasted import LIKE, Told, Unit
@@ -19,6 +22,14 @@ def test_neighbours_share_a_switch_and_halves_a_numa_node() -> None:
     assert places[0].above[:2] == places[1].above[:2]
     assert places[0].above[2] != places[1].above[2]
     assert [p.numa for p in places] == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("index", [-1, 2])
+def test_a_unit_that_the_part_does_not_have_has_no_place(index: int) -> None:
+    with pytest.raises(PluginContractError, match=f"unit {index} of 2, counted from 0") as caught:
+        part_place(Part(vendor="acme", product="one", count=2), index)
+
+    assert "attrs.evolve(place, address=...)" in caught.value.remedy
 
 
 def test_a_function_without_driver_has_no_link_to_one() -> None:
