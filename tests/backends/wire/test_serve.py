@@ -5,6 +5,7 @@ import os
 import socket
 import stat
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from pathlib import Path
 
 import grpc
@@ -224,6 +225,50 @@ async def test_running_call_is_answered_while_the_server_closes(tmp_path: Path) 
 
         assert await answer == dp.AllocateResponse()
         await closing
+
+
+@pytest.mark.slow
+async def test_closing_waits_neither_for_answers_that_never_come_nor_for_peers_that_do_not_read(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.sock"
+    begun, enough = asyncio.Semaphore(0), asyncio.Event()
+
+    async def stubborn() -> None:
+        begun.release()
+        while not enough.is_set():
+            with suppress(asyncio.CancelledError):
+                await enough.wait()
+
+    async def never(_: dp.Empty) -> dp.DevicePluginOptions:
+        await stubborn()
+        return dp.DevicePluginOptions()
+
+    async def lists_once(_: dp.Empty) -> AsyncGenerator[dp.ListAndWatchResponse, None]:
+        yield dp.ListAndWatchResponse()
+        await stubborn()
+
+    async def without_end(_: dp.Empty) -> AsyncGenerator[dp.ListAndWatchResponse, None]:
+        begun.release()
+        while True:
+            yield dp.ListAndWatchResponse(devices=[dp.Device(ID="d" * 100_000)])
+
+    flood = stream(LIST_AND_WATCH, without_end)
+    handlers = [unary(GET_OPTIONS, never), stream(LIST_AND_WATCH, lists_once)]
+    server, other = await bind(path, handlers), await bind(tmp_path / "b.sock", [flood])
+    async with dial(path) as channel, dial(tmp_path / "b.sock") as another:
+        asking = asyncio.create_task(call(channel, GET_OPTIONS, dp.Empty()))
+        streams = [watch(one, LIST_AND_WATCH, dp.Empty()) for one in (channel, another)]
+        for one in streams:
+            await anext(one)
+        for _ in range(3):
+            await begun.acquire()
+        async with asyncio.timeout(30):
+            await asyncio.gather(server.close(grace_s=0.1), other.close(grace_s=0.1))
+    enough.set()
+
+    assert names(tmp_path) == []
+    await asyncio.gather(asking, return_exceptions=True)
 
 
 async def test_cancellation_that_comes_while_a_server_closes_is_never_lost(tmp_path: Path) -> None:
