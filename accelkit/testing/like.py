@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterable
 from accelkit.core.errors import ConfigError, PluginContractError
 from accelkit.core.values import FrozenMap
 from accelkit.testing.machines import Machine, Part, State
-from accelkit.testing.pasted import LIKE, Likeness, Verb, check_units
+from accelkit.testing.pasted import LIKE, Likeness, Verb, check_units, without_twins
 from accelkit.testing.record import MOST_UNITS
 from accelkit.testing.shared import machine_class, machines
 from accelkit.testing.simulate import simulate
 from accelkit.testing.slices import SLICES, is_slices, read_slices
+from accelkit.testing.texts import plain
 
 
 def simulate_like(
@@ -87,6 +88,7 @@ def read_likeness(kind: type[Machine], text: str) -> Likeness:
     Raises:
         ConfigError: None does, or it is broken.
     """
+    text = plain(text)
     for output in kind.outputs:
         if output.is_it(text):
             return _read(output.name, lambda output=output: output.read(text))  # type: ignore[misc]  # of this one
@@ -101,6 +103,6 @@ def read_likeness(kind: type[Machine], text: str) -> Likeness:
 
 def _read(name: str, read: Callable[[], Likeness]) -> Likeness:
     try:
-        return read()
+        return without_twins(read())
     except ConfigError as error:
         raise ConfigError(error.problems, remedy=f"give the whole output of: {name}") from error

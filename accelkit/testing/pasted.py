@@ -20,7 +20,7 @@ _ADDRESS = re.compile(
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+-]{0,63}", re.ASCII)
 _MOST_DIGITS = 6
 _WIDE = 0xFFFF
-_TWICE = {"address": "PCI address", "serial": "serial number", "uuid": "UUID"}
+_NAMES = {"serial": "serial number", "uuid": "UUID"}
 
 
 @attrs.frozen(kw_only=True)
@@ -152,7 +152,11 @@ def address_in(text: str) -> str | None:
 def word_in(text: str) -> str | None:
     """*text*, if it is a word that names one device; None: it is not told, or nonsense."""
     word = text.strip()
-    if word.upper() in {"N/A", "NONE", "UNKNOWN"} or _WORD.fullmatch(word) is None:
+    if (
+        word.upper() in {"N/A", "NONE", "UNKNOWN"}
+        or not word.strip("0")
+        or _WORD.fullmatch(word) is None
+    ):
         return None
     return word
 
@@ -173,8 +177,27 @@ def mebibytes_in(text: str) -> int | None:
     return int(found[1]) << 20 if found else None
 
 
+def without_twins(found: Likeness) -> Likeness:
+    """*found* without the names that several devices share: they name none of them.
+
+    Virtual machines show zeros, drivers the name of the host, and people hide what is told.
+    """
+    units, warnings = found.told.units, found.warnings
+    for field, what in _NAMES.items():
+        times = Counter(getattr(unit, field) for unit in units)
+        twins = {value for value, count in times.items() if value is not None and count > 1}
+        if twins:
+            units = tuple(
+                attrs.evolve(unit, **{field: None}) if getattr(unit, field) in twins else unit
+                for unit in units
+            )
+            told = ", ".join(sorted(twins))[:80]
+            warnings = (*warnings, f"several devices have the {what} {told}: others are made up")
+    return attrs.evolve(found, told=attrs.evolve(found.told, units=units), warnings=warnings)
+
+
 def check_units(units: Iterable[Unit], most: int) -> None:
-    """See that there are some, not too many, and that no two are the same.
+    """See that there are some, not too many, and that no two are at one place.
 
     Raises:
         ConfigError: All that is wrong.
@@ -184,10 +207,9 @@ def check_units(units: Iterable[Unit], most: int) -> None:
         text = f"tells of {len(known) or 'no'} devices, and 1 to {most} can be simulated"
         raise ConfigError([("text", text)])
     problems = [
-        ("text", f"several devices have the {what} {value}")
-        for field, what in _TWICE.items()
-        for value, times in Counter(getattr(unit, field) for unit in known).items()
-        if value is not None and times > 1
+        ("text", f"several devices have the PCI address {address}")
+        for address, times in Counter(unit.address for unit in known).items()
+        if address is not None and times > 1
     ]
     if problems:
         raise ConfigError(problems)

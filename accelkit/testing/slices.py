@@ -1,13 +1,16 @@
 """Machines from ResourceSlices, as kubectl prints them. Not here: how accelkit makes such."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 
 import attrs
 import yaml
 
 from accelkit.core.errors import ConfigError
 from accelkit.core.units import parse_quantity
+from accelkit.core.values import FrozenMap
 from accelkit.testing.machines import Machine
 from accelkit.testing.pasted import (
     Cut,
@@ -29,8 +32,8 @@ _LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The one in C is ten times as fast."""
 _PARTS = {"mig", "vf", "vfio", "amdgpu-partition"}
 """Values of *type* and *kind* of what is no whole device, in drivers of makers and here."""
-_ADDRESSES = ("pciBusID", "pciAddress", "pciAddr", "parentPciAddr")
-_NAMES = ("productName", "product", "model", "deviceType", "tpuGen")
+_ADDRESSES = ("pciBusID", "pcieBusID", "pciAddress", "pciAddr", "parentPciAddr")
+_NAMES = ("productName", "product", "model", "deviceType", "tpuGen", "instanceType")
 _IDS = ("pciDeviceId", "pciId")
 _MODULES = ("moduleId", "gpuModuleID", "moduleIdx")
 _PROFILES = ("profile", "partitionProfile")
@@ -39,6 +42,14 @@ _WHOLE = re.compile(r"whole|spx(_nps\d)?", re.IGNORECASE)
 _NAMED = re.compile(r"gpu-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16})")
 _ROOT = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
 _START = re.compile(r"-(\d{1,2})")
+_PLACED = re.compile(r"([0-9a-f]{4})-([0-9a-f]{2})-([01][0-9a-f])-([0-7])(?:-(0x[0-9a-f]{4}))?")
+"""Names that tell a PCI address, and mostly the device id with it."""
+_NUMBERED = ("deviceID", "parentDeviceID")
+_CHIP = re.compile(r"\d{12,20}")
+"""The number on it, in decimal."""
+_HEAD = re.compile(r"^[ \t]*(?:- )?(?:apiVersion|items|kind|spec)[ \t]*:", re.MULTILINE)
+_GOES_ON = re.compile(r"\s|-|#|[A-Za-z]\w*[ \t]*:|$")
+"""A line of YAML. A prompt is none, nor is the end of a quotation."""
 _MOST = 1 << 16
 
 
@@ -56,6 +67,12 @@ class _Published:
 
     def first(self, names: Iterable[str]) -> str:
         return next((self.facts[name] for name in names if self.facts.get(name)), "")
+
+    @property
+    def look(self) -> tuple[str, str]:
+        """What its product is called, and its PCI device id."""
+        name = self.first(_NAMES)
+        return "" if name.lower() == "unknown" else name, self.first(_IDS)
 
     @property
     def profile(self) -> str:
@@ -124,30 +141,45 @@ def _likeness(kind: type[Machine], devices: list[_Published]) -> Likeness:
         if not part.counted:
             cuts.setdefault(owner, []).append(Cut(profile=part.profile, start=part.start))
     order = sorted(units, key=lambda key: units[key].address or "")
-    model = (wholes or parts)[0]
-    product, sure = nearest(
-        kind.looks,
-        name=model.first(_NAMES),
-        memory=model.memory if wholes else None,
-        pci=_hexadecimal(model.first(_IDS)),
-    )
+    model, product, sure = _model(kind, wholes or parts)
+    options = {"driver": version} if (version := _driver(kind, model)) else {}
     verbs: list[Verb] = []
     for index, key in enumerate(order):
         verbs += kind.cut(product, index, tuple(cuts.get(key, ())))
     return Likeness(
         product=product,
         told=Told(units=tuple(units[key] for key in order)),
+        options=FrozenMap(options),
         verbs=tuple(verbs),
         warnings=tuple(_warnings(model, product, devices, sure=sure, cut=not cuts or bool(verbs))),
     )
+
+
+def _model(kind: type[Machine], devices: Sequence[_Published]) -> tuple[_Published, str, bool]:
+    """The device that most are like, the product nearest to it, and whether it is that one."""
+    times = Counter(device.look for device in devices)
+    found = []
+    for device in dict(reversed([(one.look, one) for one in devices])).values():
+        name, pci = device.look
+        memory = None if device.is_part else device.memory
+        product, sure = nearest(kind.looks, name=name, memory=memory, pci=_hexadecimal(pci))
+        found.append((times[device.look], sure, device, product))
+    _, sure, model, product = max(found, key=lambda one: one[:2])
+    return model, product, sure
+
+
+def _driver(kind: type[Machine], model: _Published) -> str | None:
+    """The version of the driver, where the machine can be told one."""
+    known = "version of" in kind.options.get("driver", "")
+    return word_in(model.facts.get("driverVersion", "")) if known else None
 
 
 def _warnings(
     model: _Published, product: str, devices: list[_Published], *, sure: bool, cut: bool
 ) -> Iterator[str]:
     if not sure:
-        yield f"{model.first(_NAMES) or 'the product'} is not simulated: {product} is nearest"
-    products = {device.first(_NAMES) for device in devices}
+        yield f"{model.look[0] or 'the product'} is not simulated: {product} is nearest"
+    products = {device.look[0] or device.look[1] for device in devices}
     if len(products) > 1:
         yield f"of several products one is taken: {', '.join(sorted(products))}"
     yield f"links between devices are not told: they are those of {product}"
@@ -173,6 +205,8 @@ def _owner(part: _Published, wholes: Iterable[_Published]) -> str:
 
 def _unit(device: _Published, *, whole: bool = True) -> Unit:
     uuid = device.facts.get("uuid", "") if whole else device.facts.get("parentUUID", "")
+    if not uuid and _CHIP.fullmatch(number := device.first(_NUMBERED)):
+        uuid = f"GPU-{int(number):016x}"
     if not uuid and (named := _NAMED.fullmatch(device.owner if not whole else device.name)):
         uuid = f"GPU-{named[1]}"
     return Unit(
@@ -187,14 +221,17 @@ def _unit(device: _Published, *, whole: bool = True) -> Unit:
 
 def _published(found: Mapping[str, object]) -> _Published:
     inner = mapping(found.get("basic")) or found  # so in v1beta1
-    capacity = mapping(mapping(inner.get("capacity")).get("memory"))
+    capacity = mapping(inner.get("capacity")).get("memory")
+    told = mapping(capacity).get("value", capacity)  # plain in v1alpha3
     try:
-        memory = int(parse_quantity(word(capacity.get("value"))))
+        memory = int(parse_quantity(word(told))) or None
     except ValueError:
         memory = None
+    name = word(found.get("name"))
     return _Published(
-        name=word(found.get("name")),
-        facts={
+        name=name,
+        facts=_named(name)
+        | {
             key.rpartition("/")[2]: _text(value)
             for key, value in mapping(inner.get("attributes")).items()
         },
@@ -202,6 +239,15 @@ def _published(found: Mapping[str, object]) -> _Published:
         counted=bool(inner.get("consumesCounters")),
         tainted=bool(inner.get("taints")),
     )
+
+
+def _named(name: str) -> dict[str, str]:
+    """What the name of a device tells."""
+    found = _PLACED.fullmatch(name)
+    if found is None:
+        return {}
+    domain, bus, device, function, pci = found.groups("")
+    return {"pciAddress": f"{domain}:{bus}:{device}.{function}", "pciId": pci}
 
 
 def _text(value: object) -> str:
@@ -219,9 +265,15 @@ def _specs(text: str) -> Iterator[Mapping[str, object]]:
     """The specs of all slices, in lists or not."""
     for document in _documents(text):
         top = mapping(document)
-        for one in mappings(top.get("items")) if "items" in top else [top]:
+        listed = mappings(top.get("items")) if "items" in top else [top]
+        for one in mappings(document) or listed:
             if one.get("kind", "ResourceSlice") in {"ResourceSlice", None}:
                 yield mapping(one.get("spec"))
+
+
+def _yaml_in(text: str) -> str:
+    """*text* until something else comes, such as a prompt."""
+    return "".join(takewhile(_GOES_ON.match, text.splitlines(keepends=True)))
 
 
 def _documents(text: str) -> list[object]:
@@ -230,8 +282,10 @@ def _documents(text: str) -> list[object]:
     Raises:
         ConfigError: It is neither JSON nor YAML.
     """
-    if text.lstrip().startswith("{"):
+    head = _HEAD.search(text)
+    if head is None:
         return [json_in(text)]
+    text = _yaml_in(text[head.start() :])
     try:
         depth = 0
         for event in yaml.parse(text, Loader=_LOADER):

@@ -65,13 +65,13 @@ def part_place(part: Part, index: int) -> PciPlace:
             "place with another address: attrs.evolve(place, address=...)",
         )
     place, told = pci_place(part.first + index, index, part.count), part.told.units[index]
-    if told.address is not None:
-        # What is above it is mostly not told; then it must be of its domain.
-        domain = told.address.partition(":")[0]
+    if near := told.address or (told.root or "").removeprefix("pci"):
+        # What is not told of it and of what is above it must be of its domain.
+        domain = near.partition(":")[0]
         root = f"pci{_moved(place.root.removeprefix('pci'), domain)}"
         above = tuple(_moved(bridge, domain) for bridge in place.above)
         place = PciPlace(
-            address=told.address,
+            address=told.address or _moved(place.address, domain),
             root=told.root or root,
             above=() if told.root else above,
             numa=place.numa,

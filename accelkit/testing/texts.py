@@ -1,6 +1,7 @@
 """Texts that people paste: decoding, and looking into JSON and XML. Not here: what they say."""
 
 import json
+import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from typing import TypeGuard
@@ -14,6 +15,12 @@ MOST_BYTES = 8 << 20
 """Of a text; the slices of a large cluster fill some megabytes."""
 _DEEPEST = 64
 """Elements within each other."""
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][0-9A-B]|\[\d{1,3}(?:;\d{1,3})*m"
+)
+"""Colours and titles of a terminal; of colours web forms often leave all but the escape."""
+_JSON = re.compile(r"\[\s*\{|\{\s*\"")
+"""How a list of mappings begins, or a mapping: a prompt such as ``[me@host ~]$`` does not."""
 
 
 def decoded(found: bytes) -> str:
@@ -31,16 +38,20 @@ def decoded(found: bytes) -> str:
         raise ConfigError([("text", f"is no text: {error.reason}")]) from error
 
 
+def plain(text: str) -> str:
+    """*text* without what a terminal reads as colours and titles."""
+    return _ESCAPES.sub("", text)
+
+
 def json_in(text: str) -> object:
     """The JSON in *text*, which may have something around it, such as a prompt.
 
     Raises:
         ConfigError: There is none.
     """
-    starts = [at for sign in "[{" if (at := text.find(sign)) >= 0]
-    end = max(text.rfind("]"), text.rfind("}")) + 1
+    start = _JSON.search(text)
     try:
-        return json.loads(text[min(starts, default=0) : end])
+        return json.JSONDecoder().raw_decode(text, start.start() if start else 0)[0]
     except (ValueError, RecursionError) as error:
         raise ConfigError([("text", f"is no whole JSON: {error}")]) from error
 
@@ -94,8 +105,8 @@ class Element:
         return here
 
     def word(self, path: str) -> str:
-        """The text at *path*, without blanks around it."""
-        return self.at(path).text.strip()
+        """The text at *path*, without blanks around it and without breaks."""
+        return "".join(self.at(path).text.splitlines()).strip()
 
 
 def parse_xml(text: str) -> Element:

@@ -173,7 +173,7 @@ def test_joined_cores_of_trainium2_stay_joined(tmp_path: Path) -> None:
     node = made("neuron", text, tmp_path)
 
     assert (node.part.product, node.values("logicalNeuronCore")) == ("trn2", [1])
-    assert "the instance is not told: by its memory it is trn2" in node.warnings
+    assert "the instance is not told: by its memory and links it is trn2" in node.warnings
 
 
 @pytest.mark.parametrize("name, modules", [("hl-smi-gaudi2.txt", 8), ("hl-smi-gaudi3.csv", 8)])

@@ -111,13 +111,14 @@ def _of_old(text: str) -> _Rows:
 def _tables(
     text: str, title: re.Pattern[str], is_name: Callable[[str], bool]
 ) -> dict[str, tuple[list[str], dict[str, dict[str, str]]]]:
-    """Columns and rows of each table, by its title."""
+    """Columns and rows of each table, by its title; a terminal may have broken both."""
     tables: dict[str, tuple[list[str], dict[str, dict[str, str]]]] = {}
     columns: list[str] = []
     rows: dict[str, dict[str, str]] = {}
+    row: dict[str, str] = {}
     for line in text.splitlines():
         if found := title.fullmatch(line):
-            columns, rows = [], {}
+            columns, rows, row = [], {}, {}
             tables[found[1].strip()] = (columns, rows)
             continue
         tokens = line.strip(" >|\t").split()
@@ -126,7 +127,9 @@ def _tables(
         elif tokens and is_name(tokens[0]) and columns:
             if tokens[0] in rows:
                 raise ConfigError([(f"row {tokens[0]}", "is there twice")])
-            rows[tokens[0]] = dict(zip(columns, tokens[1:], strict=False))
+            row = rows[tokens[0]] = dict(zip(columns, tokens[1:], strict=False))
+        elif rows:
+            row |= zip(columns[len(row) :], tokens, strict=False)
     return tables
 
 
@@ -196,10 +199,13 @@ def _by_gpu(names: Iterable[str]) -> list[list[str]]:
 
 
 def _product(links: Mapping[tuple[int, int], None], count: int) -> str:
-    """A product that can be linked so: all to all, in part, or not at all."""
+    """A product that can be linked so: all to all, in groups, in part, or not at all."""
     if not links:
         return "rx7900"
-    return "mi300x" if len(links) == count * (count - 1) else "mi250x"
+    near = {one: {one} | {b for a, b in links if a == one} for one in range(count)}
+    if any(near[a] != near[b] for a, b in links):
+        return "mi250x"
+    return "mi300x" if len(near[0]) == count else "mi210"
 
 
 def _modes(product: str, index: int, parts: int) -> Iterator[Verb]:

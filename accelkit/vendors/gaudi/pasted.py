@@ -7,6 +7,7 @@ Source:
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 import attrs
 
@@ -37,10 +38,12 @@ LOOKS: Mapping[str, Looks] = {
     "gaudi": Looks(names=("HL-205", "Gaudi"), memory=32 * _GIB,
                    pci=frozenset({0x1000, 0x1001, 0x1010, 0x1011})),
 }  # fmt: skip
+_CARD = re.compile(r"\|\s*\d{1,3}\s+(?:HL-|\Z)")
 _HEAD = re.compile(r"\|\s*(\d{1,3})\s+(HL-\w+)\b[^|]*\|\s*([0-9a-fA-F:.]+)\b")
 _MEMORY = re.compile(r"(\d{1,9}\s*MiB)\s*/\s*(\d{1,9}\s*MiB)", re.IGNORECASE)
 _DRIVER = re.compile(r"Driver Version:\s*(\d[\w.-]*)")
 _COLUMNS = ("index", "name", "bus_id", "module_id", "serial", "uuid", "memory.total")
+_COLUMN = re.compile(r"[a-z][a-z_.]*(?: \[[^\]]*\])?")
 _HEADLESS = re.compile(r"\s*\d{1,3}\s*,.*\b[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b", re.IGNORECASE)
 _UUID = re.compile(r"[0-9A-Z]{4}-HL[0-9A-Z]+(?:-[0-9A-Z]+){2,6}")
 _SERIAL = re.compile(r"[A-Z]{2}\d{6,12}")
@@ -81,19 +84,22 @@ def _is_csv(text: str) -> bool:
 
 def _heading(line: str) -> list[str]:
     """The columns, if *line* is the heading of the CSV."""
-    names = [name.strip().partition(" ")[0].lower() for name in line.split(",")]
-    return names if "bus_id" in names or {"index", "module_id"} <= set(names) else []
+    cells = [cell.strip().lower() for cell in line.split(",")]
+    names = [cell.partition(" ")[0] for cell in cells]
+    whole = len(names) > 1 and all(map(_COLUMN.fullmatch, cells))
+    return names if whole and {"index", "bus_id"} & set(names) else []
 
 
 def _read_table(text: str) -> Likeness:
     cards = []
-    lines = text.splitlines()
-    for number, line in enumerate(lines):
-        if (found := _HEAD.search(line)) and address_in(found[3]):
-            below = _MEMORY.search(lines[number + 1]) if number + 1 < len(lines) else None
-            memory = below[2] if below else ""
-            known = {"index": found[1], "name": found[2], "bus_id": found[3]}
-            cards.append(_Card({**known, "memory.total": memory}))
+    starts = [found.start() for found in _CARD.finditer(text)]
+    for number, (start, end) in enumerate(pairwise([*starts, len(text)])):
+        # A terminal may have broken the lines.
+        found, memory = _HEAD.match(text, start, end), _MEMORY.search(text, start, end)
+        if found is None or address_in(found[3]) is None or memory is None:
+            raise ConfigError([(f"card {number}", "is cut off")])
+        known = {"index": found[1], "name": found[2], "bus_id": found[3]}
+        cards.append(_Card({**known, "memory.total": memory[2]}))
     driver = _DRIVER.search(text)
     return _likeness(cards, driver[1] if driver else "")
 

@@ -4,6 +4,7 @@ Source:
     Neuron documentation, neuron-ls user guide, Neuron 2.20 to 2.28.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from accelkit import ConfigError
@@ -28,6 +29,8 @@ LOOKS: Mapping[str, Looks] = {
     for name, family in PRODUCTS.items()
 }
 _MOST_MEMORY = 1 << 48
+_RING, _TORUS = "inf2", "trn1"
+"""Chips with as much memory."""
 
 
 def is_it(text: str) -> bool:
@@ -65,21 +68,28 @@ def _likeness(chips: Mapping[int, Mapping[str, object]]) -> Likeness:
         name=instance.partition(".")[0],
         memory=memory if known else None,  # type: ignore[arg-type]  # looked at
     )
-    lnc = model.get("logical_neuroncore_config")
-    # Chips of inf2 and trn1 have as much memory: cores that can be joined tell those of trn2.
-    verbs: tuple[Verb, ...] = (("lnc", str(lnc)),) if type(lnc) is int and lnc in {1, 2} else ()
     links = tuple(
         (places[number], places[other])
         for number, chip in chips.items()
         for other in numbers(chip.get("connected_to"))
         if other in places
     )
+    if not instance and product == _TORUS and _is_ring(links):
+        product = _RING
+    lnc = model.get("logical_neuroncore_config")
+    # Chips of inf2 and trn1 have as much memory: cores that can be joined tell those of trn2.
+    verbs: tuple[Verb, ...] = (("lnc", str(lnc)),) if type(lnc) is int and lnc in {1, 2} else ()
     return Likeness(
         product=product,
         told=Told(units=tuple(map(_unit, chips.values())), links=links),
         verbs=verbs if PRODUCTS[product].lnc else (),
         warnings=tuple(_warnings([*chips.values()], instance, product, sure=sure)),
     )
+
+
+def _is_ring(links: Sequence[tuple[int, int]]) -> bool:
+    """Whether there are links, and no chip has more than two."""
+    return bool(links) and max(Counter(one for one, _ in links).values()) <= 2
 
 
 def _unit(chip: Mapping[str, object]) -> Unit:
@@ -92,7 +102,7 @@ def _warnings(
     chips: Sequence[Mapping[str, object]], instance: str, product: str, *, sure: bool
 ) -> Iterator[str]:
     if not instance:
-        yield f"the instance is not told: by its memory it is {product}"
+        yield f"the instance is not told: by its memory and links it is {product}"
     elif not sure and not instance.startswith(product):
         yield f"{instance} is not simulated: {product} is nearest"
     if not any(numa_in(word(chip.get("numa_node"))) is not None for chip in chips):

@@ -4,8 +4,10 @@ Source:
     nvsmi_device_v12.dtd, as of driver R535 to R580.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from uuid import UUID
 
 from accelkit import ConfigError, FrozenMap
@@ -31,6 +33,7 @@ LOOKS: Mapping[str, Looks] = {
     name: Looks(names=(one.name,), memory=one.memory, pci=frozenset({one.pci_device}))
     for name, one in PRODUCTS.items()
 }
+_ERROR = re.compile(r"unknown error|is lost|ERR!|insufficient permissions", re.IGNORECASE)
 _ROOT = "nvidia_smi_log"
 _ENGINES = tuple(
     f"{name}_count"
@@ -50,15 +53,16 @@ def read(text: str) -> Likeness:
     Raises:
         ConfigError: It is no whole output, or has no GPU.
     """
-    root = parse_xml(_cut_out(text))
+    root = _parsed(_cut_out(text))
     gpus = list(root.all("gpu"))
     if not gpus:
         raise ConfigError([("text", f"has no gpu in {_ROOT}")])
-    names = Counter(gpu.word("product_name") for gpu in gpus)
-    model = next(g for g in gpus if g.word("product_name") == names.most_common(1)[0][0])
+    names = Counter(filter(None, map(_name, gpus)))
+    first = next(iter(names.most_common(1)), ("", 0))[0]
+    model = next(gpu for gpu in gpus if _name(gpu) == first)
     product, sure = nearest(
         LOOKS,
-        name=model.word("product_name"),
+        name=first,
         memory=mebibytes_in(model.word("fb_memory_usage/total")),
         pci=_device(model.word("pci/pci_device_id")),
     )
@@ -85,6 +89,22 @@ def _cut_out(text: str) -> str:
     if end < 0:
         raise ConfigError([("text", f"ends before </{_ROOT}>")])
     return text[min(starts) : end] + f"</{_ROOT}>"
+
+
+def _parsed(text: str) -> Element:
+    """The XML in *text*; a terminal may have broken its lines anywhere."""
+    try:
+        return parse_xml(text)
+    except ConfigError:
+        with suppress(ConfigError):
+            return parse_xml("".join(text.splitlines()))
+        raise
+
+
+def _name(gpu: Element) -> str:
+    """What its product is called; empty if there is an error instead, as of a lost GPU."""
+    name = gpu.word("product_name")
+    return "" if _ERROR.search(name) else name
 
 
 def _device(text: str) -> int | None:
@@ -169,13 +189,15 @@ def _warnings(
     gpus: Sequence[Element], product: str, names: Counter[str], *, sure: bool
 ) -> Iterator[str]:
     if not sure:
-        name = names.most_common(1)[0][0] or "the product"
+        name = next(iter(names.most_common(1)), ("the product", 0))[0]
         yield f"{name} is not simulated: {product} is nearest"
     if len(names) > 1:
         yield f"of several products one is taken: {', '.join(sorted(names))}"
     yield f"NUMA nodes, PCIe roots and links are not told: they are those of {product}"
     if any(gpu.at("mig_devices").children for gpu in gpus):
         yield "not told of MIG devices: where they lie, and UUIDs; both are made up"
+    if names.total() < len(gpus):
+        yield f"not taken over: that {len(gpus) - names.total()} tell no product, as if lost"
     if any(gpu.at("processes").children for gpu in gpus):
         yield "not taken over: processes"
     yield f"not taken over: {_STATE}"

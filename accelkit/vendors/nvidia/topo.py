@@ -20,7 +20,6 @@ from accelkit.vendors.nvidia.board import (
 )
 from accelkit.vendors.nvidia.products import PRODUCTS
 
-_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _DECORATION = re.compile(r"^[\s>]*|[|`]")
 _DEVICE = re.compile(r"GPU\d+|NIC\d+|(?:mlx|bnxt|irdma|ibp|roce)\w*\d", re.IGNORECASE)
 _GPU = re.compile(r"GPU\d+")
@@ -109,7 +108,7 @@ def parse_topology(text: str) -> Topology:
 
 
 def _tokens(line: str) -> list[str]:
-    tokens = _DECORATION.sub(" ", _ANSI.sub("", line)).split()
+    tokens = _DECORATION.sub(" ", line).split()
     # The rule between head and body of a Markdown table.
     return [] if all(set(token) <= set("-:=+") for token in tokens) else tokens
 
