@@ -16,7 +16,8 @@ MOST_BYTES = 8 << 20
 _DEEPEST = 64
 """Elements within each other."""
 _ESCAPES = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][0-9A-B]|\[\d{1,3}(?:;\d{1,3})*m"
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][0-9AB]"
+    r"|\[\d{1,3}(?:;\d{1,3})*m"
 )
 """Colours and titles of a terminal; of colours web forms often leave all but the escape."""
 _JSON = re.compile(r"\[\s*\{|\{\s*\"")
