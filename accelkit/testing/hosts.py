@@ -8,6 +8,8 @@ from accelkit.core.real_host import RealHost
 
 MACHINE = "machine.json"
 """What makes a folder a simulated machine; a real host loads nothing else of those."""
+LOCK = "machine.lock"
+"""Is there before the machine is."""
 CAPTURE = "capture.json"
 """The same of a capture."""
 
@@ -27,6 +29,11 @@ def open_host(path: str) -> Host:
         from accelkit.testing.machine_host import MachineHost  # noqa: PLC0415 - loaded for machines only
 
         return MachineHost(path)
+    if (folder / LOCK).exists():
+        raise ConfigError(
+            [(path, "the simulated machine there was not finished")],
+            remedy="make it again: accelkit simulate VENDOR DIR",
+        )
     if (folder / CAPTURE).exists():
         from accelkit.testing.captures.replaying import CaptureHost  # noqa: PLC0415 - the same
 

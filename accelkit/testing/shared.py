@@ -19,13 +19,12 @@ from accelkit.core.host import BOOT_ID, KMSG, UEVENTS
 from accelkit.core.registry import load_plugins
 from accelkit.core.values import FrozenMap
 from accelkit.core.vendor import Vendor
+from accelkit.testing.hosts import LOCK
 from accelkit.testing.machines import Entry, File, Machine, Node, Part, State
 from accelkit.testing.pasted import LIKE
 from accelkit.testing.record import NAME, Numbers, Record, dump, load
 from accelkit.testing.sysfs import NUMA_NODES, common_tree
 from accelkit.testing.trees import Tree, gather, lay_out
-
-_LOCK = "machine.lock"
 
 
 def vendor_class(name: str) -> type[Vendor]:
@@ -183,14 +182,18 @@ class Shared:
             return before
         lay_out(self.directory, planned(before), tree, device_nodes=after.device_nodes)
         made = Path(self.directory, f".{NAME}")
-        made.write_text(dump(after), encoding="utf-8")
-        made.replace(Path(self.directory, NAME))
+        try:
+            made.write_text(dump(after), encoding="utf-8")
+            made.replace(Path(self.directory, NAME))
+        except OSError as error:
+            text = f"cannot be written: {error.strerror}"
+            raise ConfigError([(f"{self.directory}/{NAME}", text)]) from error
         return after
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         try:
-            fd = os.open(f"{self.directory}/{_LOCK}", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
+            fd = os.open(f"{self.directory}/{LOCK}", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
         except OSError as error:
             raise ConfigError(
                 [(self.directory, f"is no machine that can be changed: {error.strerror}")]

@@ -12,6 +12,7 @@ from accelkit.core.clock import Clock
 from accelkit.core.errors import ConfigError
 from accelkit.core.values import FrozenMap
 from accelkit.testing.faults import Fault
+from accelkit.testing.hosts import LOCK
 from accelkit.testing.machines import Machine, Part, State
 from accelkit.testing.pasted import Verb
 from accelkit.testing.record import MOST_UNITS, NAME, Record
@@ -100,7 +101,7 @@ def _prepare(directory: str) -> None:
         used = os.listdir(directory)  # noqa: PTH208 - names, not paths
     except OSError as error:
         raise ConfigError([(directory, f"cannot be used: {error.strerror}")]) from error
-    if used and NAME not in used:
+    if used and not {NAME, LOCK} & {*used}:  # somebody else may be making it
         raise ConfigError(
             [(directory, "is neither empty nor a simulated machine")],
             remedy="name a new directory",

@@ -3,7 +3,11 @@
 import ctypes
 import json
 import os
-from collections.abc import Iterable, Sequence
+import re
+import resource
+import signal
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +15,7 @@ import pytest
 
 from accelkit.conformance.intree import IN_TREE
 from accelkit.core.errors import AccessDenied, ConfigError, LibraryMissing, NotThere, SourceError
-from accelkit.core.host import Door, Finished, Host, ReadOnly
+from accelkit.core.host import Door, Finished, Host, ReadOnly, Stat
 from accelkit.core.model import Device, Unreadable
 from accelkit.core.policy_check import options_of
 from accelkit.core.reading import read_conditions, read_inventory
@@ -20,7 +24,8 @@ from accelkit.core.registry import load_plugins
 from accelkit.core.tables import FunctionTable
 from accelkit.core.vendor import NoOptions, Vendor
 from accelkit.testing.captures.capturing import capture
-from accelkit.testing.captures.layout import COMMANDS, FILES, FORMAT, NAME, TAPE
+from accelkit.testing.captures.layout import COMMANDS, FILES, FORMAT, LOG, NAME, TAPE
+from accelkit.testing.captures.masking import mask_folder
 from accelkit.testing.captures.recording import Keeper, RecordingHost
 from accelkit.testing.captures.replaying import CaptureHost
 from accelkit.testing.hosts import open_host
@@ -131,6 +136,32 @@ def test_numbers_that_files_spell_otherwise_are_masked_alike(tmp_path: Path) -> 
     for name in names:
         assert not holds(tmp_path / "capture", name.encode())
         assert not holds(tmp_path / "capture", str(int(name, 16)).encode())
+
+
+def test_names_of_hosts_and_owners_are_masked_alike(tmp_path: Path) -> None:
+    """What programs and the environment of a cloud say; addresses and versions stay."""
+    files = tmp_path / "files"
+    (files / "home/alice7").mkdir(parents=True)
+    (files / "home/alice7/notes").write_text("read by /home/alice7/tool 1.22.0-ee698fb")
+    env = "NODE_ID: 't1v-n-4f2b'\nPROJECT_ID: \"shop-31\"\nTYPE: 'V5E'\n"
+    (files / "tpu-env").write_text(f"{env}WORKER_NETWORK_ENDPOINTS: 'a:b:10.128.0.7'\n")
+    said = {"instance_id": "i-08dc867eb640aad0d", "bdf": "0000:33:00.0", "mac": "0c:c4:7a:1b:2c:3d"}
+    line = {"argv": ["/bin/ls", "-j"], "code": 0, "out": json.dumps([said]), "err": ""}
+    (tmp_path / COMMANDS).write_text(json.dumps(line) + "\n")
+    (tmp_path / LOG).write_text("6,1,1,-;rack-7 saw i-08dc867eb640aad0d, serial AB12CD34: gone")
+
+    mask_folder(tmp_path, [], "rack-7")
+
+    left = "\n".join([*(p.read_text() for p in tmp_path.rglob("*") if p.is_file())])
+    left += "".join(map(str, tmp_path.rglob("*")))
+    secrets = ["alice7", "4f2b", "shop-31", "10.128", "08dc867", "0c:c4", "rack-7", "AB12CD34"]
+    assert [word for word in secrets if word in left] == []
+    for kept in ("0000:33:00.0", "1.22.0-ee698fb", "TYPE: 'V5E'", "/home/", "instance_id"):
+        assert kept in left
+    (instance,) = re.findall(r" saw (\S+),", left)
+    assert instance in (tmp_path / COMMANDS).read_text()
+    (home,) = (files / "home").iterdir()
+    assert f"/home/{home.name}/tool" in (home / "notes").read_text()
 
 
 @pytest.fixture
@@ -373,6 +404,93 @@ def test_capture_that_was_cut_off_is_no_host(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError, match="was not finished"):
         open_host(str(tmp_path / "kept"))
+
+
+class Asks(Vendor):
+    """Reads a file, and takes what goes wrong with it for an answer."""
+
+    name = "asks"
+
+    def discover(self, host: Host) -> Iterable[Device | Unreadable]:
+        with suppress(Exception):
+            host.read("/sys/real/text")
+        return ()
+
+
+def test_capture_that_cannot_be_kept_is_no_host(tmp_path: Path, root: Path) -> None:
+    """On a full disk it ended well, and what was missing was the plugin's fault."""
+    host = Manifold(RealHost(str(root)))
+
+    with limited_files(600), pytest.raises(ConfigError, match=r"cannot be kept in .*: File too la"):
+        capture(host, [Asks(NoOptions())], tmp_path / "c", NOW, mask=False)
+
+    with pytest.raises(ConfigError, match="was not finished"):
+        open_host(str(tmp_path / "c"))
+
+
+class Manifold(Door):
+    """Gives each file a thousand times as large as it is."""
+
+    def read_bytes(self, path: str, limit: int = 1 << 20) -> bytes:
+        return super().read_bytes(path, limit) * 1000
+
+
+@contextmanager
+def limited_files(size: int) -> Iterator[None]:
+    """No file of this process may become larger: like a full disk, for one file."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(ConfigError, match=r"cannot be kept in .*/file/c: Not a directory"):
+        capture(RealHost("/"), [], tmp_path / "file/c", NOW, mask=False)
+
+
+class Opened(Door):
+    """A process has a device file open, and a file of somebody."""
+
+    def stat(self, path: str) -> Stat | None:
+        if path in {"/proc/7/fd/4", "/dev/card"}:
+            return Stat(kind="c", mode=0o666, major=226, minor=128)
+        return super().stat(path)
+
+
+def test_links_that_lead_to_each_other_lead_nowhere(tmp_path: Path, root: Path) -> None:
+    host = replayed(tmp_path, recorded(tmp_path, RealHost(str(root))))
+    (tmp_path / "capture" / FILES / "round").symlink_to("round")
+
+    assert host.stat("/round") is None
+    with pytest.raises(SourceError):
+        host.read("/round/text")
+
+
+def test_of_open_files_those_of_devices_alone_are_kept(tmp_path: Path, root: Path) -> None:
+    """The names of all files that anybody had open were in a capture."""
+    (root / "proc/7/fd").mkdir(parents=True)
+    (root / "home/alice").mkdir(parents=True)
+    (root / "home/alice/letter").touch()
+    (root / "dev").mkdir()
+    (root / "dev/card").touch()
+    for number, target in ((3, "/home/alice/letter"), (4, "/dev/card"), (5, "/home/alice")):
+        (root / f"proc/7/fd/{number}").symlink_to(target)
+    door = recorded(tmp_path, Opened(RealHost(str(root))))
+    for name in door.names("/proc/7/fd"):
+        door.stat(f"/proc/7/fd/{name}")
+    host = replayed(tmp_path, door)
+
+    assert host.names("/proc/7/fd") == ("4",)
+    assert host.stat("/proc/7/fd/4") == Stat(kind="c", mode=0o666, major=226, minor=128)
+    assert not holds(tmp_path / "capture", b"alice")
+    assert not (tmp_path / "capture" / FILES / "home").exists()
 
 
 def test_folder_that_is_not_empty_is_not_written_into(tmp_path: Path) -> None:

@@ -28,6 +28,18 @@ def test_any_other_directory_is_a_host_root(tmp_path: Path) -> None:
     assert host.outside("/dev/x") == "/dev/x"
 
 
+def test_machine_that_was_not_finished_is_no_host_without_devices(tmp_path: Path) -> None:
+    """As when the disk is full, or whoever made it was killed; it can be made then."""
+    (tmp_path / "machine.lock").touch()
+    (tmp_path / "dev").mkdir()
+
+    with pytest.raises(ConfigError, match="was not finished"):
+        open_host(str(tmp_path))
+
+    simulate("sim", None, 1, str(tmp_path))
+    assert isinstance(open_host(str(tmp_path)), MachineHost)
+
+
 def test_agent_of_a_real_host_loads_nothing_of_simulated_machines() -> None:
     program = """
 import sys

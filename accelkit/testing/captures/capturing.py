@@ -43,8 +43,19 @@ def capture(
         mask: Replace serial numbers and UUIDs, everywhere by the same others.
 
     Raises:
-        ConfigError: Something is in *folder*.
+        ConfigError: Something is in *folder*, or it cannot be written; it is no host then.
     """
+    try:
+        return _capture(host, vendors, folder, now, mask=mask)
+    except OSError as error:
+        text = f"the capture cannot be kept in {folder}: {error.strerror or error}"
+        remedy = "make room or name another directory, and remove what is there of this one"
+        raise ConfigError([("OUT", text)], remedy=remedy) from error
+
+
+def _capture(
+    host: Host, vendors: Sequence[Vendor], folder: Path, now: datetime, *, mask: bool
+) -> Captured:
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
         text = f"{folder} is not empty"
@@ -56,6 +67,8 @@ def capture(
     found = [ask(vendor, door) for vendor in vendors]
     problems = [f"{p.vendor} {p.subject or ''}: {p.reason}" for r in found for p in r.problems]
     problems += _keep_log(host, vendors, folder)
+    if keeper.wrong is not None:
+        raise keeper.wrong
     told: dict[str, object] = {
         "format": FORMAT,
         "date": now.isoformat(),
@@ -68,7 +81,8 @@ def capture(
     }
     if mask:
         _tell(folder, {**told, "format": UNFINISHED})
-        mask_folder(folder, [device for report in found for device in report.devices])
+        name = platform.node() if host.live else ""
+        mask_folder(folder, [device for report in found for device in report.devices], name)
         told = {**json.loads((folder / NAME).read_text(encoding="utf-8")), "format": FORMAT}
     _tell(folder, told)
     return Captured(sum(len(report.devices) for report in found), tuple(problems))

@@ -1,4 +1,6 @@
-"""Hides serial numbers and UUIDs in a capture: each becomes another one, the same everywhere.
+"""Hides what names a card, a host or its owner in a capture: each becomes another such word.
+
+The same word becomes the same everywhere.
 
 Sizes stay, so that what libraries answered can be read as before.
 """
@@ -13,21 +15,32 @@ from pathlib import Path
 
 from accelkit.core.model import Device
 from accelkit.testing.captures.arguments import BYTES, MEMORY
-from accelkit.testing.captures.layout import FILES, LOG, MODULES, TAPE
+from accelkit.testing.captures.layout import COMMANDS, FILES, LOG, MODULES, TAPE
 
-_UUID = re.compile(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_UUID = re.compile(
+    rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+    rb"|(?<![\w:])[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5}(?![\w:])"
+    rb"|(?<=\bi-)(?:[0-9a-f]{17}|[0-9a-f]{8})\b"
+    rb"|(?<=/home/)[\w.-]+"
+)
+"""UUIDs, addresses of network cards, instances of AWS, and users by their homes."""
 _SECRET = re.compile(r"serial|uuid|unique", re.IGNORECASE)
 """Attributes and files whose values name one card."""
-_SAID = re.compile(rb"(?i)\b[\w-]*(?:serial|unique)[\w-]*\"?\s*[:= ]\s*\"?(\w{6,})")
-"""The same in files that say several things."""
+_SAID = re.compile(
+    rb"(?i)\b[\w-]*(?:serial|unique|instance_id|node_id|project|endpoint|host_?name)[\w-]*"
+    rb"\\?[\"']?\s*[:= ]\s*\\?[\"']?((?=[\w.:-]*\d)\w[\w.:-]{4,}\w)"
+)
+"""The same, and names of hosts and their owners, in what says several things."""
 _CALLS = {TAPE, MODULES}
 _SHORTEST = 6
 """Shorter ones are everywhere by chance."""
 
 
-def mask_folder(folder: Path, devices: Iterable[Device]) -> None:
-    """Hide what names single cards in all of *folder*."""
+def mask_folder(folder: Path, devices: Iterable[Device], host: str = "") -> None:
+    """Hide what names single cards, and the *host*, in all of *folder*."""
     known = {*_of_devices(devices), *_of_files(folder / FILES), *_of_texts(folder)}
+    if len(host) >= _SHORTEST and not host.isalpha():  # such as nvidia, which other things are
+        known.add(host.encode())
     hide = _hider(secrets.token_bytes(16), known)
     for path in sorted(folder.rglob("*"), reverse=True):  # what is in a folder comes before it
         if path.is_symlink():
@@ -37,7 +50,7 @@ def mask_folder(folder: Path, devices: Iterable[Device]) -> None:
         elif path.is_file():
             content = _tape(path, hide) if path.parent.name in _CALLS else path.read_bytes()
             path.write_bytes(content if path.parent.name == TAPE else hide(content))
-        name = hide(path.name.encode()).decode()
+        name = Path(hide(str(path.relative_to(folder)).encode()).decode()).name
         if name != path.name:
             path.rename(path.with_name(name))
 
@@ -60,8 +73,8 @@ def _of_files(files: Path) -> Iterator[bytes]:
 
 
 def _of_texts(folder: Path) -> Iterator[bytes]:
-    """Of the kernel's log, and of what Python bindings said."""
-    for path in (folder / LOG, *(folder / MODULES).glob("*")):
+    """Of the kernel's log, and of what programs and Python bindings said."""
+    for path in (folder / LOG, folder / COMMANDS, *(folder / MODULES).glob("*")):
         if path.is_file():
             yield from (found.group(1) for found in _SAID.finditer(path.read_bytes()))
 
@@ -96,7 +109,7 @@ def _other(key: bytes, word: bytes) -> bytes:
     drawn = hashlib.blake2b(word.lower(), key=key).digest()
     if word[:2].lower() == b"0x":
         return word[:2] + _other(key, word[2:])
-    hexadecimal = re.fullmatch(rb"[0-9a-f-]+", word.lower()) is not None
+    hexadecimal = re.fullmatch(rb"[0-9a-f:-]+", word.lower()) is not None
     letters = "abcdef" if hexadecimal else string.ascii_lowercase
     out = []
     for place, char in enumerate(word.decode("ascii", errors="replace")):

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +26,14 @@ from accelkit.testing.captures.layout import (
 )
 from accelkit.testing.captures.modules import RecordedModule
 
+_OPEN = re.compile(r"/proc/\d+/fd/\d+")
+"""A file that a process has open: only device files are kept, and of others not even the name."""
+
 
 class Keeper:
     """Writes a capture; may be used by several threads.
+
+    What goes wrong with that is kept: a plugin must not take it for an answer.
 
     Args:
         folder: Of the capture; it is there, and empty.
@@ -39,6 +46,8 @@ class Keeper:
         """Sonames by whole path; and why one could not be loaded."""
         self.modules: dict[str, str | None] = {}
         """Names of Python bindings; and why one could not be imported."""
+        self.wrong: OSError | None = None
+        """Why something could not be kept: the first time."""
         self._folder = folder
         self._files = folder / FILES
         self._files.mkdir()
@@ -47,7 +56,7 @@ class Keeper:
     def line(self, name: str, content: object) -> None:
         """Add a line to a file of the capture."""
         path = self._folder / name
-        with self._lock:
+        with self._writing():
             path.parent.mkdir(exist_ok=True)
             with path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(content) + "\n")
@@ -69,7 +78,7 @@ class Keeper:
 
     def put(self, place: Path, content: bytes, mark: str = "") -> None:
         """Keep the content of a file, or that there is none."""
-        with self._lock:
+        with self._writing():
             if place.is_dir():
                 return
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -81,7 +90,7 @@ class Keeper:
             (_marked(place, mark) if mark else place).write_bytes(content)
 
     def folder(self, place: Path) -> None:
-        with self._lock:
+        with self._writing():
             if place.is_file():
                 return
             _marked(place, UNREAD).unlink(missing_ok=True)
@@ -89,13 +98,21 @@ class Keeper:
 
     def _link(self, path: str, target: str) -> None:
         place, real = self._at(path), self._at(target)
-        with self._lock:
+        with self._writing():
             if place.is_symlink():
                 return
             _marked(place, UNREAD).unlink(missing_ok=True)
             if not place.exists():
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.symlink_to(os.path.relpath(real, place.parent))
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._lock:
+            try:
+                yield
+            except OSError as error:
+                self.wrong = self.wrong or error
 
     def _at(self, path: str) -> Path:
         return self._files / path.strip("/")
@@ -156,8 +173,10 @@ class RecordingHost(Door):
 
     def _note(self, path: str) -> Stat | None:
         """What is at *path*, kept as far as it can be seen from outside."""
-        place = self._keeper.place(self._host, self._prefix, path)
         found = self._host.stat(path)
+        if found is not None and _OPEN.fullmatch(path) and found.kind not in {"b", "c"}:
+            return found
+        place = self._keeper.place(self._host, self._prefix, path)
         if found is None:
             return None
         if found.kind == "d":

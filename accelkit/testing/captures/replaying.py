@@ -72,11 +72,12 @@ class CaptureHost:
         try:
             return self._files.read_bytes(path, limit)
         except NotThere:
-            if self._files.exists(path + DENIED):
+            real = self._led(path)
+            if self._files.exists(real + DENIED):
                 raise AccessDenied(f"{path}: it might not be read", operation="read") from None
-            if self._files.exists(path + FAILED):
-                raise SourceError(self._files.read(path + FAILED), operation="read") from None
-            if self._files.exists(path + UNREAD):
+            if self._files.exists(real + FAILED):
+                raise SourceError(self._files.read(real + FAILED), operation="read") from None
+            if self._files.exists(real + UNREAD):
                 raise SourceError(f"{path}: the capture has its name only") from None
             raise
 
@@ -87,17 +88,25 @@ class CaptureHost:
         return tuple(sorted({_unmarked(name) for name in self._files.names(path)}))
 
     def resolve(self, path: str) -> str:
-        for mark in ("", *MARKS):
-            if self._files.exists(path + mark):
-                return self._files.resolve(path + mark).removesuffix(mark)
+        real = self._led(path)
+        if any(self._files.exists(real + mark) for mark in ("", *MARKS)):
+            return real
         return self._files.resolve(path)
+
+    def _led(self, path: str) -> str:
+        """Where links lead: what is there may be marked, so that they lead nowhere themselves."""
+        try:
+            return self._files._inside(path)  # noqa: SLF001 - resolve() wants something to be there
+        except OSError:  # links that lead to each other
+            return path
 
     def stat(self, path: str) -> Stat | None:
         if path == KMSG and self._log.exists():
             return Stat(kind="f", mode=0o444)
+        real = self._led(path)
         for mark in ("", *MARKS):
-            if (found := self._files.stat(path + mark)) is not None:
-                whole = self._prefix + self._files.resolve(path + mark).removesuffix(mark)
+            if (found := self._files.stat(real + mark)) is not None:
+                whole = self._prefix + real
                 node = self._told["nodes"].get(whole)
                 return found if node is None else Stat(**node)
         return None
