@@ -11,7 +11,7 @@ from accelkit.cli.showing import counted
 @click.command("capture", epilog="Example: accelkit capture --mask /tmp/my-node")
 @click.argument("out", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--host", metavar="DIR", help="A host's root or a machine; default: this machine.")
-@click.option("--mask", is_flag=True, help="Replace serial numbers and UUIDs by others.")
+@click.option("--mask", is_flag=True, help="Replace what names cards, the host and its owner.")
 @policy_option
 def command(*, out: Path, host: str | None, mask: bool, policy: Path | None) -> int:
     """Keep in OUT what vendors read: files, calls of libraries, programs.

@@ -40,7 +40,7 @@ def capture(
         vendors: Those whose hardware is there.
         folder: Is made; may be there if it is empty.
         now: When.
-        mask: Replace serial numbers and UUIDs, everywhere by the same others.
+        mask: Replace what names cards, the host and its owner, everywhere by the same others.
 
     Raises:
         ConfigError: Something is in *folder*, or it cannot be written; it is no host then.
