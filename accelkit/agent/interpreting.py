@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 SEQNUM = "SEQNUM"
 """Linux, lib/kobject_uevent.c."""
 PAUSES_S = (1.0, 10.0)
-"""Shortest and longest pause until a vendor that did not answer is asked again."""
+"""Shortest and longest pause until a vendor is asked again of which nothing is heard meanwhile."""
 MOST_TRIES = 20
 """So often a vendor may fail at one signal, not counting the times when it could not be asked."""
 MOST_WAITING = 1 << 14
@@ -89,7 +89,7 @@ class _Listener:
                 pass  # nobody asked it
             except SourceError:
                 tries += not self._source.lanes.reads_hang
-            await self._clock.sleep(pause)
+            await self._source.free.wait(self._clock, pause)
             pause = min(pause * 2, longest)
         log.warning("signal is given up", extra=self._about(signal))
 

@@ -71,6 +71,8 @@ class Source:
         """Its class: what it declares, and its abilities."""
         self.inventory = Bell()
         """Rung when the vendor should be read again."""
+        self.free = Bell()
+        """Rung when it can be asked again, before it is read: what hangs may do so again."""
         self.health = Bell()
         """Rung when its devices' conditions should be read again."""
         self.lanes = Lanes(
@@ -117,6 +119,7 @@ class Source:
                 self._loop.call_soon_threadsafe(self._loop.call_later, pause_s, self._ring)
 
     def _ring(self) -> None:
+        self.free.ring()
         self.inventory.ring(urgent=True)
 
     async def read(self) -> VendorReport:

@@ -68,7 +68,9 @@ def test_device_that_nobody_can_have_is_told_with_its_faults(node: Path, run: Ru
     assert answer.code == 1
     assert finding["symptom"] == f"{device} is UNHEALTHY"
     assert device.startswith("nvidia/gpu-")
-    assert finding["proof"].startswith("needs-reset: The driver asks for a reset of the GPU.")
+    assert finding["proof"].startswith(
+        "needs-reset: The driver asks for a reset of the GPU (recovery action 1)."
+    )
     assert finding["remedy"].endswith(f": accelkit health clear {device}")
 
 

@@ -27,8 +27,8 @@ CONDITIONS: Mapping[str, str] = MappingProxyType(
         "gpu-lost": "The GPU does not answer on PCIe; it is back after a reset or a reboot.",
         "resetting": "The driver resets the GPU.",
         "reset-failed": "The driver could not reset the GPU; reload the driver or reboot.",
-        "wedged": "The driver waits for a recovery that it cannot make itself.",
-        "ecc-uncorrected": "Errors that could not be corrected since the driver was loaded.",
+        "wedged": "The driver cannot recover it: reload the driver, or reset the GPU.",
+        "ecc-uncorrected": "Uncorrected errors since the driver was loaded: reset the GPU.",
         "ecc-deferred": "Errors that nobody has stumbled over yet.",
         "ecc-corrected": "Errors that were corrected since the driver was loaded.",
         "hardware-error": "The kernel log tells of errors that could not be corrected.",
@@ -36,10 +36,10 @@ CONDITIONS: Mapping[str, str] = MappingProxyType(
         "pages-pending": "Defective pages of memory are still in use.",
         "pages-failed": "Defective pages of memory could not be taken out.",
         "pages-retired": "Defective pages of memory are taken out.",
-        "thermal-emergency": "The GPU is so hot that it will shut itself down.",
+        "thermal-emergency": "It is so hot that it will shut itself down: look at its cooling.",
         "thermal-slowdown": "The GPU runs slower because it is too hot.",
         "pcie-degraded": "The GPU has fewer PCIe lanes than it could have.",
-        "render-node-missing": "The driver does not show the device file of it any more.",
+        "render-node-missing": "The driver shows no device file of it: reload the driver.",
         "partitions-missing": "KFD has fewer partitions than the mode stands for.",
         "ring-timeout": "A program's work on the GPU did not end.",
         "page-fault": "A program used memory of the GPU that is not its own.",
@@ -103,9 +103,10 @@ def _looked_at(host: Host, function: PciFunction, device: Device) -> Iterator[Co
 
 
 def _condition(
-    code: str, severity: Severity, scope: Scope = Scope.DEVICE, message: str = ""
+    code: str, severity: Severity, scope: Scope = Scope.DEVICE, detail: str = ""
 ) -> Condition:
-    return Condition(code=code, severity=severity, scope=scope, message=message or CONDITIONS[code])
+    text = f"{CONDITIONS[code].rstrip('.')} ({detail})." if detail else CONDITIONS[code]
+    return Condition(code=code, severity=severity, scope=scope, message=text)
 
 
 def _device_files(host: Host, device: Device) -> Iterator[Condition]:
@@ -113,7 +114,7 @@ def _device_files(host: Host, device: Device) -> Iterator[Condition]:
     for node in device.nodes:
         name = node.path.rpartition("/")[2]
         if name.startswith("renderD") and name not in there:
-            yield _condition("render-node-missing", Severity.FATAL, message=node.path)
+            yield _condition("render-node-missing", Severity.FATAL, detail=node.path)
 
 
 def _is_lost(function: PciFunction) -> bool:
@@ -165,9 +166,9 @@ def _pages(function: PciFunction) -> Iterator[Condition]:
     flags = [line.rpartition(":")[2].strip() for line in lines if line.startswith("0x")]
     retired = flags.count("R")
     if "F" in flags:
-        yield _condition("pages-failed", Severity.DEGRADED, message=f"{flags.count('F')} pages")
+        yield _condition("pages-failed", Severity.DEGRADED, detail=f"{flags.count('F')} pages")
     if "P" in flags:
-        yield _condition("pages-pending", Severity.DEGRADED, message=f"{flags.count('P')} pages")
+        yield _condition("pages-pending", Severity.DEGRADED, detail=f"{flags.count('P')} pages")
     if not retired:
         return
     most = _threshold(function.host)
@@ -175,7 +176,7 @@ def _pages(function: PciFunction) -> Iterator[Condition]:
         text = f"{retired} pages are retired, and {most} may be"
         yield _condition("pages-exhausted", Severity.FATAL, Scope.TREE, text)
     else:
-        yield _condition("pages-retired", Severity.INFO, message=f"{retired} pages")
+        yield _condition("pages-retired", Severity.INFO, detail=f"{retired} pages")
 
 
 def _threshold(host: Host) -> int | None:
@@ -211,7 +212,7 @@ def _lanes(function: PciFunction) -> Iterator[Condition]:
     now, most = (whole_number(function, f"{word}_link_width") for word in ("current", "max"))
     # Virtual machines show 0, and speeds follow the load: only lanes tell of a fault.
     if now and most and now < most <= _MOST_LANES:
-        yield _condition("pcie-degraded", Severity.DEGRADED, message=f"{now} of {most} lanes")
+        yield _condition("pcie-degraded", Severity.DEGRADED, detail=f"{now} of {most} lanes")
 
 
 def _partitions(host: Host, device: Device) -> Iterator[Condition]:
@@ -222,7 +223,7 @@ def _partitions(host: Host, device: Device) -> Iterator[Condition]:
     found = len(nodes_by_address(read_topology(host).nodes, (address,)).get(address, {}))
     if found < mode.count:
         text = f"{found} of {mode.count} partitions"
-        yield _condition("partitions-missing", Severity.DEGRADED, message=text)
+        yield _condition("partitions-missing", Severity.DEGRADED, detail=text)
 
 
 def _of_events(
@@ -240,8 +241,8 @@ def _of_events(
         elif code == kernel.RESET_BEGUN and is_silent():
             yield _condition("resetting", Severity.FATAL, Scope.TREE)
         elif (mild := _MILD_EVENTS.get(code)) is not None:
-            times = "" if event.count == 1 else f" ({event.count} times)"
-            yield _condition(code, mild, message=CONDITIONS[code] + times)
+            times = "" if event.count == 1 else f"{event.count} times"
+            yield _condition(code, mild, detail=times)
 
 
 def _is_open(event: Evidence, cured: datetime | None) -> bool:

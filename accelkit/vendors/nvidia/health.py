@@ -20,7 +20,7 @@ CONDITIONS: Mapping[str, str] = MappingProxyType(
         "drain-p2p": "The driver asks to end all use of the GPU together with others.",
         "imex-domain": "The driver asks to recover the domain of nodes that the GPU is in.",
         "recovery-unknown": "The driver asks for something that is not known here.",
-        "row-remap-failed": "No spare rows are left for defective memory.",
+        "row-remap-failed": "No spare rows are left for defective memory: replace the GPU.",
         "row-remap-pending": "Defective memory will be replaced by the next reset.",
         "page-retirement-pending": "Defective memory will be taken out by the next reset.",
         "ecc-uncorrected": "Memory errors that could not be corrected since the driver was loaded.",
@@ -28,7 +28,7 @@ CONDITIONS: Mapping[str, str] = MappingProxyType(
         "power-brake": "The hardware runs slower because of its power supply.",
         "hardware-slowdown": "The hardware runs slower, and does not say why.",
         "software-thermal": "The driver lowers clocks to keep the temperature down.",
-        "fabric-not-ready": "The GPU has not joined its NVLink fabric.",
+        "fabric-not-ready": "The GPU has not joined its NVLink fabric: look at the fabric manager.",
         "fabric-degraded": "The NVLink fabric lacks bandwidth or routes.",
         "fabric-misconfigured": "The GPU is in no partition of its NVLink fabric.",
         "nvlink-down": "Some NVLinks of a GPU that has them all do not work.",
@@ -111,11 +111,10 @@ def read_conditions(
 
 
 def _condition(
-    code: str, severity: Severity, scope: Scope = Scope.DEVICE, message: str = ""
+    code: str, severity: Severity, scope: Scope = Scope.DEVICE, detail: str = ""
 ) -> Condition:
-    return Condition(
-        code=code, severity=severity, scope=scope, message=message or CONDITIONS.get(code, "")
-    )
+    text = f"{CONDITIONS[code].rstrip('.')} ({detail})." if detail else CONDITIONS[code]
+    return Condition(code=code, severity=severity, scope=scope, message=text)
 
 
 def _asked_for(nvml: Nvml, handle: Handle) -> int | None:
@@ -127,7 +126,7 @@ def _of_gpu(nvml: Nvml, handle: Handle, asked: int | None) -> Iterator[Condition
     if asked:
         unknown = ("recovery-unknown", Severity.DEGRADED, Scope.DEVICE)
         code, severity, scope = _ACTIONS.get(asked, unknown)
-        yield _condition(code, severity, scope, f"{CONDITIONS[code]} (recovery action {asked})")
+        yield _condition(code, severity, scope, f"recovery action {asked}")
     yield from _memory(nvml, handle)
     yield from _clocks(nvml, handle)
     yield from _fabric(nvml, handle)
@@ -146,7 +145,7 @@ def _memory(nvml: Nvml, handle: Handle) -> Iterator[Condition]:
         yield _condition("page-retirement-pending", Severity.DEGRADED)
     errors = nvml.maybe("nvmlDeviceGetTotalEccErrors", handle, _UNCORRECTED, _VOLATILE)
     if errors:
-        yield _condition("ecc-uncorrected", Severity.DEGRADED, message=f"{errors} since loading")
+        yield _condition("ecc-uncorrected", Severity.DEGRADED, detail=str(errors))
 
 
 def _clocks(nvml: Nvml, handle: Handle) -> Iterator[Condition]:
@@ -169,18 +168,18 @@ def _fabric(nvml: Nvml, handle: Handle) -> Iterator[Condition]:
     fabric = read_fabric(nvml, handle)
     if fabric is not None and not fabric.ready:
         state = facts.FABRIC_STATES.get(fabric.state, "failed")
-        yield _condition("fabric-not-ready", Severity.FATAL, message=f"joining {state}")
+        yield _condition("fabric-not-ready", Severity.FATAL, detail=f"joining {state}")
     if fabric is not None and fabric.slow:
         yield _condition("fabric-degraded", Severity.DEGRADED)
     if fabric is not None and fabric.misconfigured:
-        text = f"{CONDITIONS['fabric-misconfigured']} (reason {fabric.misconfigured})"
-        yield _condition("fabric-misconfigured", Severity.DEGRADED, message=text)
+        reason = f"reason {fabric.misconfigured}"
+        yield _condition("fabric-misconfigured", Severity.DEGRADED, detail=reason)
     ports = read_ports(nvml, handle)
     # Cards with bridges have links that lead nowhere; behind switches all must work. Where none
     # works, only the fabric tells that there are switches.
     if ports.dark and (ports.switched or fabric is not None):
         total = ports.switched + ports.dark
-        yield _condition("nvlink-down", Severity.DEGRADED, message=f"{ports.dark} of {total}")
+        yield _condition("nvlink-down", Severity.DEGRADED, detail=f"{ports.dark} of {total}")
 
 
 def _of_event(
@@ -198,4 +197,5 @@ def _of_event(
     elif fading.is_over(event):
         return
     times = "" if event.count == 1 else f", {event.count} times"
-    yield _condition(event.code, severity, scope, f"XID {number}{times}: {fault.action}")
+    text = f"XID {number}{times}: {fault.action}"
+    yield Condition(code=event.code, severity=severity, scope=scope, message=text)
