@@ -3,8 +3,11 @@
 import re
 from pathlib import Path
 
+import attrs
 import pytest
 
+from accelkit.conformance.subjects import WORDS
+from accelkit.core.model import Device
 from accelkit.core.vendor import ABILITIES
 from tests.docs.reader import Reader, acts
 from tests.installing import install
@@ -24,6 +27,21 @@ def test_every_ability_has_a_page_that_names_it() -> None:
     ]
 
     assert lacking == []
+
+
+def test_page_of_machines_has_every_word_that_checks_use() -> None:
+    page = (ROOT / "docs/abilities/machine.md").read_text()
+    words = {text.split()[0] for pairs in WORDS.values() for pair in pairs for text in pair if text}
+
+    assert {word for word in words if f"`{word} " not in page and f"`{word}`" not in page} <= {
+        "remove"  # for machines that tell a device that is gone from one that is lost
+    }
+
+
+def test_every_field_of_a_device_is_in_the_reference() -> None:
+    page = (ROOT / "docs/reference/plugins.md").read_text()
+
+    assert [f.name for f in attrs.fields(Device) if f"`{f.name}`" not in page] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
