@@ -145,7 +145,8 @@ def _reason(condition: "Condition") -> str:
 
 
 def _heard(entry: "Evidence") -> str:
-    return f"{entry.code}: {counted(entry.count, 'time')}, last {_moment(entry.last)}"
+    times = counted(entry.count, "time")
+    return f"{entry.code} by {entry.source}: {times}, last {_moment(entry.last)}"
 
 
 def _moment(at: datetime | None) -> str:

@@ -58,7 +58,7 @@ async def test_each_device_is_told_with_its_reasons_and_what_was_heard_of_it(
     assert a[:3] == ["listening/a", "UNHEALTHY", "xid-79"]
     assert re.fullmatch(MOMENT, a[3])
     assert a[4] == "-"
-    assert re.fullmatch(rf"xid-79: 2 times, last {MOMENT}", a[5])
+    assert re.fullmatch(rf"xid-79 by {XID.source}: 2 times, last {MOMENT}", a[5])
     assert (b[:3], b[4:]) == (["listening/b", "HEALTHY", "-"], ["-", "-"])
 
 
@@ -101,8 +101,8 @@ async def test_what_was_heard_of_no_device_is_told_too(
 
     others = [row for row in cells(answer) if row[0] in {"listening", "listening/gone"}]
     assert [(row[0], row[5].split(":")[0]) for row in others] == [
-        ("listening", "fabric"),
-        ("listening/gone", "link"),
+        ("listening", "fabric by library"),
+        ("listening/gone", "link by library"),
     ]
 
 
