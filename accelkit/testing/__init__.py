@@ -13,7 +13,7 @@ _MODULES = {
     "pasted": "Cut Likeness Looks Output Told Unit nearest",
     "record": "MOST_UNITS",
     "simulate": "play set_faults set_state",
-    "sysfs": "CPUS_PER_NODE NUMA_NODES PciPlace part_place pci_function pci_place",
+    "sysfs": "CPUS_PER_NODE NUMA_NODES PciPlace extended_minor part_place pci_function pci_place",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 

@@ -34,6 +34,7 @@ from accelkit.testing.sysfs import (
     CPUS_PER_NODE as CPUS_PER_NODE,
     NUMA_NODES as NUMA_NODES,
     PciPlace as PciPlace,
+    extended_minor as extended_minor,
     part_place as part_place,
     pci_function as pci_function,
     pci_place as pci_place,

@@ -83,18 +83,18 @@ def _moved(address: str, domain: str) -> str:
     return f"{domain}:{address.partition(':')[2]}"
 
 
-EXTENDED_MINORS = 192
-"""From here on the kernel's graphics devices have minors where there are more than 64 of a sort
-(Linux, drivers/gpu/drm/drm_drv.c)."""
-_MINORS_OF_UNIT = 256
+_EXTENDED, _MINORS_OF_UNIT = 192, 256
 
 
 def extended_minor(part: Part, nth: int) -> int:
-    """The minor of the render node at *nth*, from 0, of a part that is not the first.
+    """The minor of the render node at *nth*, from 0, of those that no part before *part* can have.
 
-    No part before it has it, however its units are cut; the card has the next one.
+    However their units are cut. The card has the next one.
+
+    Source:
+        Linux, drivers/gpu/drm/drm_drv.c: from 192 on where there are more than 64 of a sort.
     """
-    return EXTENDED_MINORS + _MINORS_OF_UNIT * part.first + 2 * nth
+    return _EXTENDED + _MINORS_OF_UNIT * part.first + 2 * nth
 
 
 def pci_function(

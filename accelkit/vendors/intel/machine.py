@@ -7,13 +7,7 @@ import attrs
 
 from accelkit.testing.machines import Entry, File, Line, Link, Machine, Node, Part, State
 from accelkit.testing.pasted import Looks
-from accelkit.testing.sysfs import (
-    EXTENDED_MINORS,
-    PciPlace,
-    extended_minor,
-    part_place,
-    pci_function,
-)
+from accelkit.testing.sysfs import PciPlace, extended_minor, part_place, pci_function
 from accelkit.vendors.intel import facts, shown, states, told
 from accelkit.vendors.intel.products import PRODUCTS
 
@@ -41,7 +35,7 @@ def numbers(part: Part, position: int) -> Numbers:
         card = position + (beside == _BMC)  # it has no render node
         return Numbers(card=card, render=_FIRST_RENDER + position)
     else:
-        render = EXTENDED_MINORS + 2 * (position - _CLASSIC + 1)
+        render = extended_minor(part, position - _CLASSIC + 1)
     return Numbers(card=render + 1, render=render)
 
 
