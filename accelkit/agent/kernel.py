@@ -7,7 +7,7 @@ import os
 import re
 import socket
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 from accelkit.agent.problems import AGENT, Problems
 from accelkit.core.clock import Clock
@@ -29,6 +29,10 @@ LOOK_S = 1.0
 _KOBJECT_UEVENT = 15
 _FROM_KERNEL = 1
 """include/uapi/linux/netlink.h; the group of the kernel itself, udev sends to the other one."""
+_RCVBUFFORCE = 33
+"""include/uapi/asm-generic/socket.h; for CAP_NET_ADMIN only."""
+_BACKLOG = 1 << 22
+"""Room for some thousand uevents, as of many functions that are made at once."""
 _ROOM = 1 << 16
 _MOST_WAITING = 1 << 16
 """Signals that nobody has looked at yet; more are dropped, as the kernel does."""
@@ -142,6 +146,8 @@ class Ear:
         kind = socket.SOCK_RAW | socket.SOCK_NONBLOCK
         plug = socket.socket(socket.AF_NETLINK, kind, _KOBJECT_UEVENT)
         stack.callback(plug.close)
+        with suppress(PermissionError):
+            plug.setsockopt(socket.SOL_SOCKET, _RCVBUFFORCE, _BACKLOG)
         plug.bind((0, _FROM_KERNEL))
         number = plug.fileno()
         self._read_with("uevents", stack, number, lambda: self._put(uevent(plug.recv(_ROOM))))
