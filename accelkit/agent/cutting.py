@@ -37,6 +37,7 @@ GOING_S = 2.5
 AGAIN_S = 60.0
 """Before a device is tried again that could not be cut."""
 WHY = "it is being cut as the policy says"
+AGAIN = "it is tried again by itself"
 Said: TypeAlias = Mapping[tuple[str, str], tuple[str, str]]
 """Reason and remedy of problems, by code and device."""
 
@@ -48,7 +49,7 @@ class Applied:
     done: tuple[str, ...] = ()
     """Steps, in order."""
     failed: tuple[str, ...] = ()
-    """Steps, and why."""
+    """Steps, why, and what to do."""
     left: tuple[str, ...] = ()
     """What is not as it should be, and has to wait."""
 
@@ -122,7 +123,10 @@ class Cutting:
             self._announce(left)
             return Applied(
                 done=tuple(done),
-                failed=tuple(one.reason for one in self._failed.values()),
+                failed=tuple(
+                    f"{one.reason}; {one.remedy}" if one.remedy else one.reason
+                    for one in self._failed.values()
+                ),
                 left=tuple(f"{device}: {reason}" for (_, device), (reason, _) in left.items()),
             )
 
@@ -156,7 +160,7 @@ class Cutting:
             self._failed[root_of(view.snapshot, step)] = _Failure(
                 code=error.code,
                 reason=f"{step}: {error}",
-                remedy=error.remedy or "it is tried again by itself",
+                remedy=error.remedy,
                 until_s=self._clock.monotonic() + AGAIN_S,
             )
         else:
@@ -234,7 +238,9 @@ class Cutting:
         return left
 
     def _announce(self, left: Said) -> None:
-        said = {(f.code, str(root)): (f.reason, f.remedy) for root, f in self._failed.items()}
+        said = {
+            (f.code, str(root)): (f.reason, f.remedy or AGAIN) for root, f in self._failed.items()
+        }
         said = {**left, **said}
         for (code, subject), (reason, remedy) in said.items():
             self._problems.note(OWNER, code, subject, f"{subject}: {reason}", remedy)

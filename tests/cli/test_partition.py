@@ -257,6 +257,23 @@ def test_file_is_not_what_the_agent_cuts_by(run: Run, base: Path, policy: Policy
 
 
 @pytest.mark.slow
+def test_what_could_not_be_cut_is_told_with_what_helps(
+    run: Run, base: Path, policy: Policy, tmp_path: Path
+) -> None:
+    chips = tmp_path / "chips"
+    simulate("neuron", "trn2", 1, str(chips))
+    set_state(str(chips), ["no-lnc-file"])
+    file = policy("partitioning: [{select: {vendor: neuron}, how: mode, mode: lnc1}]")
+    words = ("--policy", base, "--host", chips, "-f", file)
+
+    answer = run("partition", "apply", "--without-agent", *words)
+
+    (line,) = answer.lines
+    assert (answer.code, line.split(": ")[0]) == (1, "failed")
+    assert "logical_nc_config is not there; make it, empty: mkdir -p /opt/aws/neuron" in line
+
+
+@pytest.mark.slow
 def test_this_process_cuts_and_remembers_what_it_made(run: Run, base: Path, policy: Policy) -> None:
     words = ("--policy", base, "-f", policy(MIXED))
 
