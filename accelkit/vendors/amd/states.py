@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from accelkit import SourceError
+from accelkit import ConfigError, SourceError
 from accelkit.testing.machines import Entry, File, Json, Link, State
 from accelkit.vendors.amd import facts
 from accelkit.vendors.amd.board import Board, number
@@ -165,9 +165,13 @@ def _idle(machine: "AmdMachine", state: State, verb: str) -> None:
     Raises:
         ConfigError: Somebody does: the driver is not taken out then, and refuses other modes.
     """
-    pids = sorted({pid for _, _, pid in holders(machine, state)})
-    if pids:
-        raise machine.misused(verb, f"amdgpu is in use by process {', '.join(map(str, pids))}")
+    held = tuple(holders(machine, state))
+    if pids := sorted({pid for _, _, pid in held}):
+        units = sorted({machine.units()[index] for index, _, _ in held})
+        raise ConfigError(
+            [(verb, f"amdgpu is in use by process {', '.join(map(str, pids))}")],
+            remedy=f"first: {'; '.join(f'free {unit}' for unit in units)}",
+        )
 
 
 def _started(machine: "AmdMachine", state: State) -> None:

@@ -28,8 +28,9 @@ def test_driver_that_is_in_use_neither_goes_nor_takes_another_mode(bench: Make, 
     before = made.devices()
     made.do("hold gpu-1 4711")
 
-    with pytest.raises(ConfigError, match="in use by process 4711"):
+    with pytest.raises(ConfigError, match="in use by process 4711") as caught:
         made.do(verb)
+    assert caught.value.remedy == "first: free gpu-1"
     assert made.devices() == before
 
     made.do("free gpu-1", verb)
