@@ -85,7 +85,7 @@ class Gaudi(
         # To see whose files are open, which is all that tells who has a card.
         capabilities=("SYS_PTRACE",),
         read=("/sys", "/proc", "/etc/habanalabs", *facts.HOOKS),
-        devices=("/dev/accel/*", "/dev/infiniband/uverbs*"),
+        devices=("/dev/accel/*", "/dev/hl*", "/dev/infiniband/uverbs*"),
         host_pid=True,
     )
 

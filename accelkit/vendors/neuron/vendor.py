@@ -121,7 +121,7 @@ class Neuron(
     access = Access(
         # Files that are for root only; open files of other users' processes; neuron-ls.
         capabilities=("DAC_READ_SEARCH", "SYS_CHROOT", "SYS_PTRACE"),
-        read=("/sys", "/opt/aws/neuron"),
+        read=("/sys", "/proc", "/opt/aws/neuron"),
         write=("/opt/aws/neuron",),
         devices=("/dev/neuron*",),
         host_pid=True,
