@@ -1,5 +1,6 @@
 """What Kubernetes would be told of a host, as a text for people to compare."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -19,12 +20,13 @@ _OWN = {"parent", "uuid", "serial", "numaNode", "pciBusID", "pcieRoot", "pciAddr
 Tree = Mapping[str, object]
 
 
-def told(host: Path, scratch: Path, *, whole: bool) -> str:
+def told(host: Path, scratch: Path, *, whole: bool, vendor: str, options: Tree) -> str:
     """Everything, or each sort of device in a line with how many there are."""
     found = []
+    wishes = json.dumps([{"name": vendor, "options": dict(options)}]) if options else "[]"
     for text in (KUBELET, CLAIMS):
         policy = scratch / "policy.yaml"
-        policy.write_text(text)
+        policy.write_text(f"{text}\nvendors: {wishes}\n")
         found.append(look_at(str(host), policy, "n1", trace=False))
     kubelet, claims = found
     resources = cast("Tree", to_tree(document_of(kubelet, "kubelet")))

@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from accelkit.conformance.intree import IN_TREE
+from accelkit.conformance.intree import IN_TREE, subject_of
 from accelkit.core.errors import AccessDenied, ConfigError, LibraryMissing, NotThere, SourceError
 from accelkit.core.host import Door, Finished, Host, ReadOnly, Stat
 from accelkit.core.model import Device, Unreadable
-from accelkit.core.policy_check import options_of
 from accelkit.core.reading import read_conditions, read_inventory
 from accelkit.core.real_host import RealHost
 from accelkit.core.registry import load_plugins
@@ -49,8 +48,7 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 
 
 def made(name: str) -> Vendor:
-    kind = load_plugins().vendors[name]
-    return kind(options_of(kind, {}))
+    return subject_of(name).make()
 
 
 def seen(name: str, host: Host) -> object:
@@ -82,7 +80,9 @@ def test_capture_of_a_machine_says_what_the_machine_says(
     machine = MachineHost(str(tmp_path / "machine"))
     before = seen(name, machine)
 
-    capture(machine, [made(name)], tmp_path / "capture", NOW, mask=False)
+    found = capture(machine, [made(name)], tmp_path / "capture", NOW, mask=False)
+
+    assert found.devices >= 4
 
     assert seen(name, open_host(str(tmp_path / "capture"))) == before
     kept, there = (
@@ -90,7 +90,8 @@ def test_capture_of_a_machine_says_what_the_machine_says(
     )
     assert kept - there == set()
     whole = product == machine_class(name).products[0]
-    text = told(tmp_path / "capture", tmp_path, whole=whole)
+    options = subject_of(name).options
+    text = told(tmp_path / "capture", tmp_path, whole=whole, vendor=name, options=options)
     golden(f"{name}/{product}.{'yaml' if whole else 'txt'}", text)
 
 

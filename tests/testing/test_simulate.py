@@ -1,4 +1,5 @@
 import json
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -233,6 +234,17 @@ def test_a_verb_that_two_parts_know_needs_a_name(here: str) -> None:
     set_state(here, ["unload", "toy"])
     set_state(here, ["lose", "accel-1"])
     assert load(here).state == {"toy": {"off": True}, "accel-1": {"lost": True}}
+
+
+def test_parts_that_are_made_at_once_are_all_there(here: str) -> None:
+    """Who came second found a directory that was not empty, and not yet a machine."""
+    vendors = ("sim", "simset", "generic", "toy")
+
+    with ThreadPoolExecutor(len(vendors)) as pool:
+        parts = list(pool.map(lambda vendor: simulate(vendor, None, 2, here), vendors))
+
+    assert sorted(part.vendor for part in load(here).parts) == sorted(vendors)
+    assert sorted(part.first for part in parts) == [0, 2, 4, 6]
 
 
 def test_verbs_need_a_machine(here: str) -> None:

@@ -4,10 +4,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from accelkit.conformance.intree import subject_of
 from accelkit.core.host import Door, Finished, Host, ReadOnly, Stat
 from accelkit.core.model import VendorReport
-from accelkit.core.policy_check import options_of
-from accelkit.core.registry import load_plugins
 from accelkit.core.tables import FunctionTable
 from accelkit.testing.captures.capturing import ask
 
@@ -75,6 +74,5 @@ class Symbols:
 
 
 def asked(vendor: str, host: Host) -> tuple[VendorReport, set[str]]:
-    kind = load_plugins().vendors[vendor]
     door = Watched(host)
-    return ask(kind(options_of(kind, {})), ReadOnly(door)), door.read_
+    return ask(subject_of(vendor).make(), ReadOnly(door)), door.read_
