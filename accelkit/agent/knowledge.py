@@ -323,19 +323,20 @@ class Knowledge:
     def hear(self, vendor: str, events: Iterable[Event], at: Numbered | None = None) -> None:
         """Write down *events*; the next look at health takes them into account.
 
+        What is about a device of another vendor alone is left out: uevents do not say whose it is.
+
         Args:
             vendor: Who told.
             events: In the order in which they came.
             at: Which signal they were made of, if it may be heard again.
         """
-        serious = {
-            c.code
-            for device in self.store.view.snapshot.devices
-            if device.id.vendor == vendor
-            for c in device.conditions
-            if c.severity is not Severity.INFO
-        }
-        self.heard.take(vendor, events, self._clock.now(), serious=serious, at=at)
+        devices = self.store.view.snapshot.devices
+        own = [device for device in devices if device.id.vendor == vendor]
+        strange = {a for d in devices if d.id.vendor != vendor for a in d.aliases}
+        strange -= {alias for device in own for alias in device.aliases}
+        serious = {c.code for d in own for c in d.conditions if c.severity is not Severity.INFO}
+        ours = [event for event in events if event.subject not in strange]
+        self.heard.take(vendor, ours, self._clock.now(), serious=serious, at=at)
 
     def join(self, told: Told) -> None:
         """Take over what the instance that leads heard."""

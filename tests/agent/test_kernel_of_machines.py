@@ -93,13 +93,29 @@ async def test_driver_that_takes_a_gpu_over_again_ends_what_its_kernel_told(tmp_
     source.close()
 
 
-def knowing(directory: str, vendor: str) -> Knowledge:
+async def test_uevent_is_evidence_of_the_vendor_alone_that_has_the_device(tmp_path: Path) -> None:
+    """A wedged GPU of Intel was listed as evidence of AMD, too: uevents do not say whose it is."""
+    directory = str(tmp_path / "machine")
+    simulate("amd", "mi210", 1, directory)
+    simulate("intel", "arc-b580", 1, directory)
+    knowledge = knowing(directory, "amd", "intel")
+    for source in knowledge.sources.values():
+        await knowledge.learn(source)
+
+    await hear(directory, knowledge, "wedge gpu-1 rebind")
+
+    assert {e.vendor for e in knowledge.heard.evidence if e.code == "wedged"} == {"intel"}
+    for source in knowledge.sources.values():
+        source.close()
+
+
+def knowing(directory: str, *vendors: str) -> Knowledge:
     """What an agent knows of a machine."""
-    kind = vendor_class(vendor)
-    source = Source(kind(kind.options()), MachineHost(directory), 1.0, CLOCK)
+    kinds = [vendor_class(vendor) for vendor in vendors]
+    sources = [Source(kind(kind.options()), MachineHost(directory), 1.0, CLOCK) for kind in kinds]
     problems = Problems(lambda: datetime(2026, 1, 1, tzinfo=UTC))
     holders = Holders(None, problems)
-    return Knowledge("n1", "boot", Policy(), [source], Pending(CLOCK), CLOCK, holders)
+    return Knowledge("n1", "boot", Policy(), sources, Pending(CLOCK), CLOCK, holders)
 
 
 async def hear(directory: str, knowledge: Knowledge, *verbs: str) -> None:
