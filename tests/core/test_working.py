@@ -207,7 +207,7 @@ def test_settings_are_those_that_the_vendor_says_each_once() -> None:
         ([1], "a int is no Setting"),
         ([Setting(device=of("a", "other"), key="x", value="y")], "other/a is another vendor's"),
         ([Setting(device=of("a"), key="", value="y")], "a setting of toy/a has no key"),
-        (None, "not iterable"),
+        (None, "None is answered, where each Setting is to be yielded"),
     ],
 )
 def test_settings_that_are_none_are_a_fault_of_the_plugin(settings: object, said: str) -> None:
