@@ -56,15 +56,17 @@ class Staying(toys.ToyBackend):
 
 def with_fault(made: Parts, fault: str) -> Parts:
     """An agent that does not end as it should, or not at all."""
-    process.LAST_S, running.END_S = 2.0, 1.0
     match fault:
         case "--break":
             return attrs.evolve(made, holdings=broken)
         case "--stubborn":
+            process.LAST_S = 2.0
             return attrs.evolve(made, holdings=stubborn)
         case "--block":
+            process.LAST_S = 2.0
             factory = BackendFactory(name="kubelet", create=Blocking)
         case "--stay":
+            running.END_S = 1.0
             factory = BackendFactory(name="kubelet", create=Staying)
         case _:
             raise AssertionError(fault)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.toys import BOOT, PATIENCE_S, get, get_json
+from tests.agent.remotes import PATIENCE_S
+from tests.agent.toys import BOOT, get, get_json
 from tests.processes import ROOT, running
 
 pytestmark = pytest.mark.slow  # its processes and pauses take seconds
