@@ -239,7 +239,7 @@ async def test_work_calls_overlap_as_far_as_the_vendor_allows() -> None:
 
 
 async def test_work_call_avoids_a_stuck_lane() -> None:
-    lanes = Lanes("toy", 2, 0.001, RealClock())
+    lanes = Lanes("toy", 2, 0.1, RealClock())  # calls that end get half a second
     go = threading.Event()
     with pytest.raises(SourceTimeout):
         await lanes.work("edits", go.wait)
