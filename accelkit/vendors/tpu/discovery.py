@@ -26,8 +26,10 @@ from accelkit.vendors.tpu.chips import (
     read_chips,
     shared_nodes,
 )
-from accelkit.vendors.tpu.facts import SHAPES
 from accelkit.vendors.tpu.slices import Said, Slice, Unknown, accelerator_type, read_slice
+
+_PARTS = (2, 4)
+"""Sizes of blocks of which a host may have several."""
 
 
 @attrs.frozen(kw_only=True)
@@ -122,7 +124,7 @@ def _facts(here: Inventory, chip: Chip, index: int) -> dict[str, bool | int | st
     if here.complete:
         found["index"] = index
         # By which claims for a part of a host can ask for chips that may run together.
-        sizes = [size for size in SHAPES if 1 < size < part.chips and part.hosts == 1]
+        sizes = [size for size in _PARTS if size < part.chips and part.hosts == 1]
         found |= {f"block{size}": index // size for size in sizes}
     return found
 

@@ -3,6 +3,7 @@ from itertools import combinations
 import pytest
 
 from accelkit import GroupRule, LinkKind
+from accelkit.vendors.tpu.vendor import Tpu
 from tests.vendors.tpu.bench import Make
 
 OF_FOUR = {(0,), (1,), (2,), (3,), (0, 1), (2, 3), (0, 1, 2, 3)}
@@ -121,3 +122,8 @@ def test_host_of_several_has_no_parts_to_ask_for(bench: Make) -> None:
     made = bench("v5e", 4, topology="4x4")
 
     assert "block2" not in made.devices()[0].attributes
+
+
+def test_host_of_more_chips_than_are_made_has_declared_attributes_only(bench: Make) -> None:
+    for device in bench("v6e", 16).devices():
+        assert device.attributes.keys() <= Tpu.attributes.keys()
