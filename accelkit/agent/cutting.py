@@ -201,7 +201,14 @@ class Cutting:
         if all(rule.how is PartitioningHow.NONE for rule in policy.partitioning):
             return Plan()
         made = {*view.made, *self._hands.made}
-        return plan(view.snapshot, policy, view.holdings, made=made, makers=self._makers)
+        return plan(
+            view.snapshot,
+            policy,
+            view.holdings,
+            made=made,
+            claimed=view.made,
+            makers=self._makers,
+        )
 
     def _steps(self, found: Plan) -> tuple[Step, ...]:
         return steps(self._knowledge.store.view.snapshot, found)

@@ -48,7 +48,14 @@ class Left:
 def left_to_do(found: NodeReading) -> Left:
     """What is left to do on the node that was *found*, by its policy."""
     snapshot, policy = found.view.snapshot, found.policy
-    wanted = plan(snapshot, policy, found.view.holdings, made=found.made, makers=found.makers)
+    wanted = plan(
+        snapshot,
+        policy,
+        found.view.holdings,
+        made=found.made,
+        claimed=found.view.made,
+        makers=found.makers,
+    )
     when = {one.device: one.when for one in wanted.wanted}
     return Left(
         steps=tuple(_todo(step, when[root_of(snapshot, step)]) for step in steps(snapshot, wanted)),

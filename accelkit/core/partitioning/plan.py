@@ -31,6 +31,7 @@ def plan(
     holdings: Iterable[Holding] = (),
     *,
     made: Collection[DeviceId] = (),
+    claimed: Collection[DeviceId] = (),
     makers: Collection[str] | None = None,
 ) -> Plan:
     """Find what every device shall be by the policy's ``partitioning``.
@@ -43,11 +44,12 @@ def plan(
         holdings: Who holds what; processes that vendors see count, too.
         made: Partitions that accelkit made, for claims or by an earlier plan; all others are
             somebody else's.
+        claimed: Those of them that were made for claims.
         makers: Vendors whose plugins can make partitions; None: all.
     """
     wanted: list[Wanted] = []
     problems: list[Problem] = []
-    for site in _sites(snapshot, policy, holdings, frozenset(made)):
+    for site in _sites(snapshot, policy, holdings, frozenset(made), frozenset(claimed)):
         device = site.device
         try:
             found = target(site, policy.layouts)
@@ -70,7 +72,11 @@ def plan(
 
 
 def _sites(
-    snapshot: Snapshot, policy: Policy, holdings: Iterable[Holding], made: frozenset[DeviceId]
+    snapshot: Snapshot,
+    policy: Policy,
+    holdings: Iterable[Holding],
+    made: frozenset[DeviceId],
+    claimed: frozenset[DeviceId],
 ) -> Iterator[Site]:
     """The devices that a rule wants something of."""
     parts = parts_by_parent(snapshot)
@@ -83,7 +89,14 @@ def _sites(
             rule = partitioning_of(device, policy, snapshot.node)
             here = parts.get(device.id, ())
             if rule.how is not PartitioningHow.NONE:
-                yield Site(device=device, parts=here, rule=rule, holders=holders, made=made)
+                yield Site(
+                    device=device,
+                    parts=here,
+                    rule=rule,
+                    holders=holders,
+                    made=made,
+                    claimed=claimed,
+                )
 
 
 def _differs(site: Site, wanted: Wanted) -> bool:

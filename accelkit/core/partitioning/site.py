@@ -45,6 +45,8 @@ class Site:
     holders: Holders
     made: frozenset[DeviceId]
     """Partitions that accelkit made; all others are foreign."""
+    claimed: frozenset[DeviceId] = frozenset()
+    """Those of them that claims have made: they unmake them, too."""
 
     @property
     def carved(self) -> tuple[Device, ...]:
@@ -67,6 +69,15 @@ class Site:
         """Whether a carved partition must stay where it is."""
         return self.held(part) or self.kept(part)
 
+    def unwanted(self, part: Device) -> bool:
+        """Whether a partition goes once nobody holds it, where no layout wants it.
+
+        Of what an earlier policy made, claims could have no other size, nor the whole device.
+        """
+        if part.id in self.made:
+            return self.rule.how is PartitioningHow.DYNAMIC and part.id not in self.claimed
+        return not self.kept(part)
+
     def staying(self) -> Iterator[str]:
         """Why carved partitions must stay, a sentence each."""
         for part in self.carved:
@@ -80,7 +91,7 @@ class Site:
         if self.rule.how is PartitioningHow.LAYOUT:
             return  # one in a place of the layout may stay
         for part in self.carved:
-            if part.id not in self.made and not self.kept(part):
+            if self.unwanted(part):
                 yield from self.holders.said(part.id)
 
     def in_the_way(self, mode: Mode) -> tuple[str, ...]:

@@ -79,8 +79,8 @@ def _places(parts: Iterable[Device]) -> frozenset[Placement]:
 
 
 def _as_found(site: Site) -> frozenset[Placement]:
-    """What is there, but for what somebody else made and the rule lets be destroyed."""
-    going = [p for p in site.carved if p.id not in site.made and not site.stays(p)]
+    """What is there, but for what nobody wants and nobody holds."""
+    going = [p for p in site.carved if site.unwanted(p) and not site.held(p)]
     return site.there - _places(going)
 
 

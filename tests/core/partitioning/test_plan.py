@@ -59,9 +59,10 @@ def asked(
     policy: Policy,
     holdings: Iterable[Holding] = (),
     made: Iterable[DeviceId] = (),
+    claimed: Iterable[DeviceId] = (),
 ) -> tuple[list[str], list[tuple[str | None, str, str]]]:
     """Steps and problems as people read them."""
-    found = plan(snapshot, policy, holdings, made=frozenset(made))
+    found = plan(snapshot, policy, holdings, made=frozenset(made), claimed=frozenset(claimed))
     return told(snapshot, found), [(p.subject, p.code, p.reason) for p in found.problems]
 
 
@@ -363,10 +364,23 @@ def test_dynamic_devices_are_left_alone_but_for_foreign_partitions_that_may_go()
 
     assert asked(snapshot, wanting(how=HOW.DYNAMIC)) == ([], [])
     destroy = wanting(how=HOW.DYNAMIC, foreign=Foreign.DESTROY)
-    assert asked(snapshot, destroy, made=ids(there[1]))[0] == ["destroy toy/a-1g-0"]
+    ours = ids(there[1])
+    assert asked(snapshot, destroy, made=ours, claimed=ours)[0] == ["destroy toy/a-1g-0"]
     held = [pod(part.id) for part in there]
-    assert asked(snapshot, destroy, held, made=ids(there[1])) == (
+    assert asked(snapshot, destroy, held, made=ours, claimed=ours) == (
         [],
+        [("a", "partitioning-waits", "toy/a-1g-0 is held by pod trainer")],
+    )
+
+
+def test_partitions_of_an_earlier_layout_go_from_dynamic_devices_once_nobody_holds_them() -> None:
+    device = carved("a", mode="mig")
+    there = at(device, "1g", 0), at(device, "1g", 1), at(device, "1g", 2)
+    snapshot, dynamic = node(device, *there), wanting(how=HOW.DYNAMIC)
+    made, claimed = ids(*there), ids(there[2])
+
+    assert asked(snapshot, dynamic, [pod(there[0].id)], made=made, claimed=claimed) == (
+        ["destroy toy/a-1g-1"],
         [("a", "partitioning-waits", "toy/a-1g-0 is held by pod trainer")],
     )
 
