@@ -10,7 +10,7 @@ from accelkit.conformance.checks import CHECKS
 from accelkit.conformance.checks.partitioning import cuttable
 from accelkit.conformance.intree import IN_TREE, subject_of
 from accelkit.conformance.kinds import kinds
-from accelkit.conformance.model import Arena, Badge
+from accelkit.conformance.model import Arena
 from accelkit.conformance.render import as_text
 from accelkit.conformance.runner import Options, Select, run
 from accelkit.core.vendor import SupportsPartitioning
@@ -47,7 +47,7 @@ def test_plugin_passes_in_process(name: str) -> None:
     report = run(first, select=Select(only=("L1",)))
 
     assert report.failed == (), as_text([report])
-    assert report.badges[Badge.CORE]
+    assert all(report.badges.values())
 
 
 @pytest.mark.slow
@@ -57,7 +57,7 @@ def test_plugin_passes_with_each_product(name: str, product: str) -> None:
     report = run(subject_of(name, product=product), select=Select(only=("L1",), never=OF_CODE))
 
     assert report.failed == (), as_text([report])
-    assert report.badges[Badge.CORE]
+    assert all(report.badges.values())
 
 
 @pytest.mark.slow
@@ -83,8 +83,7 @@ def test_plugin_passes_over_sockets(name: str) -> None:
     )
 
     assert report.failed == (), as_text([report])
-    assert report.badges[Badge.DEVICE_PLUGIN]
-    assert report.badges[Badge.AGENT]
+    assert all(report.badges.values())
 
 
 @pytest.mark.slow
@@ -94,5 +93,4 @@ def test_plugin_passes_with_claims(name: str) -> None:
     report = run(subject_of(name), select=Select(only=WITH_CLAIMS), options=Options(jobs=2))
 
     assert report.failed == (), as_text([report])
-    assert report.badges[Badge.DRA]
-    assert report.badges[Badge.EXTENDED]
+    assert all(report.badges.values())
