@@ -60,7 +60,7 @@ def test_plugin_that_keeps_the_rules_passes_though_checks_before_broke_its_devic
         **dict.fromkeys(("DP02", "DP08", "DP09", "DP10", "DP11", "DP18"), PASS),
         "T10": Verdict.NOT_APPLICABLE,
     }
-    assert (report.failed, report.badges) == ((), {})  # the badge takes more than these
+    assert not report.badges  # the one of device plugins takes more than these
 
 
 @pytest.mark.slow
