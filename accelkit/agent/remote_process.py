@@ -27,6 +27,7 @@ from accelkit.agent.remote_frames import Frame, read_frames, write_frame
 from accelkit.core.errors import SourceError
 from accelkit.core.foreign import in_words
 from accelkit.core.model import DeviceId
+from accelkit.core.trial import in_short
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -259,11 +260,9 @@ class WorkerProcess:
         if self._why is not None:
             reason, text = self._why
             return End(reason=reason, text=text, signal=max(0, -code), trace=trace)
-        if code < 0:
-            return End(
-                reason="crash", text=f"ended by {_signal_name(-code)}", signal=-code, trace=trace
-            )
-        return End(reason="exit", text=f"ended with code {code}", trace=trace)
+        reason = "crash" if code < 0 else "exit"
+        text = f"ended {in_short(code)}"
+        return End(reason=reason, text=text, signal=max(0, -code), trace=trace)
 
     def _finish(self, end: End) -> None:
         self._ended(self, end)
@@ -305,13 +304,6 @@ def _has_ended(pid: int) -> bool:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
     except ChildProcessError:  # nobody is told of ends, if SIGCHLD is ignored
         return True
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # those for real time have none
-        return f"signal {number}"
 
 
 def _files(vendor: str, closing: contextlib.ExitStack) -> tuple[int, socket.socket, socket.socket]:

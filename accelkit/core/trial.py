@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 import attrs
 
+LONGEST_S = 120
+"""Then the process ends, whatever becomes of this one."""
 _LOADED = b"."
 
 
@@ -24,9 +26,7 @@ class Trial:
         done = os.read(self.told, 1) == _LOADED
         os.close(self.told)
         status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        if done:
-            return ""
-        return f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
+        return "" if done else in_short(status)
 
 
 def begin(work: Callable[[], object]) -> Trial | None:
@@ -44,7 +44,23 @@ def begin(work: Callable[[], object]) -> Trial | None:
     return Trial(pid=pid, told=told)
 
 
+def in_short(code: int) -> str:
+    """How a process ended: by SIGSEGV, with code 3.
+
+    Args:
+        code: As in `subprocess.Popen.returncode`: negative for a signal.
+    """
+    if code >= 0:
+        return f"with code {code}"
+    try:
+        return f"by {signal.Signals(-code).name}"
+    except ValueError:  # those for real time have none
+        return f"by signal {-code}"
+
+
 def _do(work: Callable[[], object], tell: int) -> None:  # pragma: no cover - see above
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(LONGEST_S)
     quiet = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(quiet, stream)

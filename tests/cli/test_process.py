@@ -176,7 +176,7 @@ def test_plugin_that_ends_the_process_while_it_is_loaded_is_named_and_the_comman
     devices = answer("devices", "--host", str(tmp_path))
     checked = answer("conformance", "run", "sim", "--only", "D01")
 
-    why = "loading it ends the process, with status 0, so it is skipped"
+    why = "loading it ends the process, with code 0, so it is skipped"
     how = "mend or uninstall deadly; to see it: python -c 'import deadly'"
     assert "nvidia " in listed.stdout
     assert f"{why} [plugin-load]; {how}" in listed.stdout

@@ -198,10 +198,10 @@ def test_plugin_that_raises_says_how_to_see_it(plugins: Plugins) -> None:
 @pytest.mark.parametrize(
     "source,how",
     [
-        ("import os; os._exit(0)", "with status 0"),
-        ("import os; os._exit(7)", "with status 7"),
+        ("import os; os._exit(0)", "with code 0"),
+        ("import os; os._exit(7)", "with code 7"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "by SIGKILL"),
-        (HOOK.format(hook="accelkit_vendors()", body="import os; os._exit(1)"), "with status 1"),
+        (HOOK.format(hook="accelkit_vendors()", body="import os; os._exit(1)"), "with code 1"),
     ],
 )
 def test_plugin_that_would_end_a_command_is_named_and_left_out(

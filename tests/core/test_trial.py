@@ -1,7 +1,9 @@
 """Work that is tried in a process of its own first."""
 
 import os
+import signal
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -23,13 +25,37 @@ def test_what_the_work_raises_does_not_matter(
     assert trial.ended() == ""
 
 
-def test_how_the_process_ended_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def kill(number: int) -> Callable[[], None]:
+    return lambda: os.kill(os.getpid(), number)
+
+
+@pytest.mark.parametrize(
+    "end,told",
+    [
+        (lambda: os._exit(5), "with code 5"),
+        (kill(signal.SIGKILL), "by SIGKILL"),
+        (kill(signal.SIGRTMIN + 6), "by signal 40"),
+    ],
+)
+def test_how_the_process_ended_is_told(
+    monkeypatch: pytest.MonkeyPatch, end: Callable[[], None], told: str
+) -> None:
     monkeypatch.setattr(threading, "active_count", lambda: 1)
 
-    trial = begin(lambda: os._exit(5))
+    trial = begin(end)
 
     assert trial is not None
-    assert trial.ended() == "with status 5"
+    assert trial.ended() == told
+
+
+def test_work_that_hangs_ends_though_nobody_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+    monkeypatch.setattr("accelkit.core.trial.LONGEST_S", 1)
+
+    trial = begin(signal.pause)
+
+    assert trial is not None
+    assert trial.ended() == "by SIGALRM"
 
 
 def test_nothing_is_tried_beside_other_threads() -> None:
