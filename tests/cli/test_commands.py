@@ -150,7 +150,8 @@ def test_vendors_are_listed_with_their_hardware_and_abilities(run: Run, basic: P
     assert answer.lines[0].split() == (
         ["VENDOR", "VERSION", "API", "HARDWARE", "LOADED", "ISOLATION", "ABILITIES", "WHY", "NOT"]
     )
-    assert rows["generic"][1:] == [version("accelkit"), "1", "any", "yes", "thread", "health", "-"]
+    told = [version("accelkit"), "1", "any", "yes", "thread", "diagnosis", "health", "-"]
+    assert rows["generic"][1:] == told
     assert rows["sim"][3:5] == ["yes", "yes"]
     assert " ".join(rows["nvidia"]).endswith("none of its hardware is on the PCI bus")
 
