@@ -40,9 +40,8 @@ _LEAVE_S = 2.0
 _LOOK_S = 0.02
 _ELSEWHERE_S = 30.0
 _MEMORY = "/dev/shm"  # noqa: S108 - directories in it are made like others
-# As they were before any plugin was asked.
+# As it was before any plugin was asked.
 _ENVIRONMENT = dict(os.environ)
-_DIRECTORY = Path.cwd()
 
 
 class Scope:
@@ -295,7 +294,7 @@ class Rig:
             text=True,
             timeout=self.bench.patience(_ELSEWHERE_S),
             env=environment,
-            cwd=_DIRECTORY,
+            cwd="/",  # that of this process may be gone
             check=False,
         )
         if ran.returncode:

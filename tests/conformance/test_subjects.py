@@ -1,5 +1,6 @@
 """Who can be checked, and how they are reached."""
 
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -127,3 +128,25 @@ def test_vendor_that_nobody_installed_has_no_sockets() -> None:
 
     assert PluginSubject(vendor=Sim).features(Level.L2) >= {Feature.SOCKETS, Feature.TOLD}
     assert not PluginSubject(vendor=Mine).features(Level.L2) & {Feature.SOCKETS}
+
+
+def test_directory_in_which_the_suite_was_loaded_may_go(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    program = (
+        "import os, sys, accelkit.conformance.bench; os.chdir('/'); os.rmdir(sys.argv.pop(1));"
+        "from accelkit.cli.main import main; sys.exit(main())"
+    )
+    words = ["conformance", "run", "sim", "--only", "I03"]
+
+    ran = subprocess.run(
+        [sys.executable, "-c", program, gone, *words],
+        cwd=gone,
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "1 pass" in ran.stdout
