@@ -20,6 +20,8 @@ from accelkit.backends.wire.messages import deviceplugin as dp
 from accelkit.backends.wire.serve import dial
 from accelkit.conformance.sims.events import Listed
 from accelkit.testing.faults import Fault
+from accelkit.testing.hosts import LOCK
+from accelkit.testing.record import NAME
 from accelkit.testing.simulate import set_faults
 from benchmarks.cluster import Running, cluster
 from benchmarks.node import AMD, NVIDIA, Place, endpoint, first_list, place, until
@@ -80,7 +82,8 @@ def measure(_rounds: int) -> Iterator[Row]:
     idle: list[Row] = []
     for settle_s in (0.0, SETTLE_S):  # the first is for bytecode: who compiles keeps more memory
         with place(POLICY, nodes=os.geteuid() == 0, nvidia=8, amd=8, tpu=4) as here:
-            (here.machine / "machine.json").rename(here.machine / "real.json")
+            for name in (NAME, LOCK):
+                (here.machine / name).unlink()
             idle = asyncio.run(_idle(here, settle_s))
     yield from idle
     with place(POLICY, nvidia=8, amd=8, tpu=4) as here:
