@@ -5,9 +5,10 @@ from collections.abc import Collection, Iterable, Sequence
 from accelkit.core.allocation import TOLERATES_ALL, Granted, Piece
 from accelkit.core.clock import Clock
 from accelkit.core.errors import DeviceUnavailable, IllegalSet, MissingParts, UnknownDevice
+from accelkit.core.health import fatal
 from accelkit.core.model import Device, DeviceId, Holder, Holding
 from accelkit.core.policy import Offer
-from accelkit.core.values import GroupRule, Health, HolderKind, Severity
+from accelkit.core.values import GroupRule, Health, HolderKind
 from accelkit.core.view import Verdict, View
 
 PENDING_S = 60.0
@@ -101,7 +102,7 @@ def check_health(view: View, device: Device, tolerates: Collection[str] = ()) ->
     """
     judged = device.id if device.id in view.verdicts else device.root
     verdict = view.verdicts.get(judged)
-    if not (verdict is not None and verdict.good) and not _tolerated(verdict, tolerates):
+    if (verdict is None or not verdict.good) and not _tolerated(verdict, tolerates):
         why = ", ".join(c.code for c in verdict.reasons) if verdict else ""
         state = verdict.health.lower() if verdict else "not judged yet"
         raise DeviceUnavailable(
@@ -115,8 +116,8 @@ def _tolerated(verdict: Verdict | None, tolerates: Collection[str]) -> bool:
         return True
     health = Health.UNKNOWN if verdict is None else verdict.health
     reasons = () if verdict is None else verdict.reasons
-    fatal = {one.code for one in reasons if one.severity is Severity.FATAL}
-    return (fatal or {health.lower()}) <= {*tolerates}
+    wrong = {one.code for one in fatal(reasons)}
+    return (wrong or {health.lower()}) <= {*tolerates}
 
 
 def check_law(view: View, chosen: Collection[DeviceId]) -> None:

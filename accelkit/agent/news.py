@@ -87,7 +87,7 @@ def _well(view: View, device: DeviceId) -> bool:
 def _why(view: View, device: DeviceId) -> str:
     verdict = view.verdicts.get(device)
     reasons = verdict.reasons if verdict else ()
-    texts = [f"{c.code}: {c.message}" if c.message else c.code for c in reasons]
+    texts = [condition.said for condition in reasons]
     return f"{device} is unhealthy" + (f": {'; '.join(texts)}" if texts else "")
 
 

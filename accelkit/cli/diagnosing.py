@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from accelkit.core.allocation import Finding
+from accelkit.core.health import fatal
 from accelkit.core.model import Problem
 from accelkit.core.policy import Policy
-from accelkit.core.values import Health, Severity
+from accelkit.core.values import Health
 from accelkit.core.view import View
 
 NO_DEVICES = "no device is offered"
@@ -46,11 +47,10 @@ def ill_devices(view: View) -> Iterator[Finding]:
     """Devices that nobody can have, and why."""
     for device, verdict in view.verdicts.items():
         if verdict.health is Health.UNHEALTHY:
-            fatal = (c for c in verdict.reasons if c.severity is Severity.FATAL)
             yield Finding(
                 symptom=f"{device} is {verdict.health}",
                 suspect=device.vendor,
-                proof="; ".join(f"{c.code}: {c.message}" if c.message else c.code for c in fatal),
+                proof="; ".join(condition.said for condition in fatal(verdict.reasons)),
                 remedy=f"mend what it tells; if that is done: accelkit health clear {device}",
                 sure=True,
             )

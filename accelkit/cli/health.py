@@ -14,7 +14,7 @@ from accelkit.core.policy import API_VERSION
 
 if TYPE_CHECKING:
     from accelkit.agent.clearing import Forgotten
-    from accelkit.core.model import Condition, DeviceId, Evidence
+    from accelkit.core.model import DeviceId, Evidence
     from accelkit.core.serde import Tree
     from accelkit.core.view import Verdict, View
 
@@ -127,7 +127,7 @@ def _rows(
 ) -> Iterator[tuple[str, ...]]:
     """One for each reason and each entry of evidence, side by side."""
     verdict = view.verdicts[device]
-    reasons = [_reason(c) for c in verdict.reasons] or [NONE]
+    reasons = [condition.said for condition in verdict.reasons] or [NONE]
     heard = [_heard(entry) for entry in _about(view, evidence, device)] or [NONE]
     first = (str(device), _state(verdict), _moment(verdict.since), _moment(verdict.until))
     for reason, entry in zip_longest(reasons, heard, fillvalue=""):
@@ -138,10 +138,6 @@ def _rows(
 
 def _state(verdict: "Verdict") -> str:
     return f"{verdict.health} (too long)" if verdict.overdue else str(verdict.health)
-
-
-def _reason(condition: "Condition") -> str:
-    return f"{condition.code}: {condition.message}" if condition.message else condition.code
 
 
 def _heard(entry: "Evidence") -> str:

@@ -36,10 +36,10 @@ def assess(
         now: Wall time, to tell people since when.
     """
     told = tuple(conditions)
-    past = continued(previous, _fatal(told), now_s, policy)
+    past = continued(previous, fatal(told), now_s, policy)
     reasons = (*told, *held_because(past, now_s, policy, now))
     unsure = Health.HEALTHY if known else Health.UNKNOWN
-    health = Health.UNHEALTHY if _fatal(reasons) else unsure
+    health = Health.UNHEALTHY if fatal(reasons) else unsure
     since_s, since = _since(previous, health, now_s, now)
     end = hold_ends(past, policy)
     return Verdict(
@@ -91,7 +91,8 @@ def _ends(verdict: Verdict, policy: HealthPolicy) -> Iterator[float]:
         yield end
 
 
-def _fatal(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+def fatal(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+    """Those of *conditions* that keep everybody from the device."""
     return tuple(c for c in conditions if c.severity is Severity.FATAL)
 
 

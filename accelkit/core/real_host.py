@@ -78,7 +78,7 @@ class RealHost:
 
     def resolve(self, path: str) -> str:
         with translated("resolve", path):
-            inside = self._inside(path)
+            inside = self.inside(path)
             os.lstat(self._root + inside)
             return inside
 
@@ -132,7 +132,7 @@ class RealHost:
         return guarded_import(name)
 
     def under(self, root: str) -> "RealHost":
-        inside = self._inside(root)
+        inside = self.inside(root)
         return RealHost(self._root + inside, seen_as=self._seen_as + inside)
 
     def outside(self, path: str) -> str:
@@ -156,9 +156,9 @@ class RealHost:
         """*path* as this process finds it."""
         if not path.startswith("/"):
             raise SourceError(f"{path!r}: a path on the host is absolute")
-        return self._root + self._inside(path) if self._root else path
+        return self._root + self.inside(path) if self._root else path
 
-    def _inside(self, path: str) -> str:
+    def inside(self, path: str) -> str:
         """*path* with every link followed below the root; parts that are missing stay as named."""
         done: list[str] = []
         waiting = _backwards(path)

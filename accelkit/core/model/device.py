@@ -188,6 +188,11 @@ class Condition:
     since: datetime | None = attrs.field(default=None, eq=False)
     """Set by the core, never by a vendor."""
 
+    @property
+    def said(self) -> str:
+        """The code, and the message if there is one."""
+        return f"{self.code}: {self.message}" if self.message else self.code
+
 
 def worst_first(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
     """*conditions* by severity, then code: the order in which people should read them."""

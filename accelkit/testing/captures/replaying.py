@@ -96,7 +96,7 @@ class CaptureHost:
     def _led(self, path: str) -> str:
         """Where links lead: what is there may be marked, so that they lead nowhere themselves."""
         try:
-            return self._files._inside(path)  # noqa: SLF001 - resolve() wants something to be there
+            return self._files.inside(path)  # resolve() wants something to be there
         except OSError:  # links that lead to each other
             return path
 
