@@ -25,6 +25,21 @@ GPUS, VFS = 16, 24
 WIDGETS: Mapping[str, object] = {
     "devices": [{"name": "widget", "match": {"path": "/dev/widget*"}}],
 }
+CARDS: Mapping[str, object] = {
+    "devices": [
+        {"name": "card", "match": {"pci": {"vendor": 0x1DEA}}, "nodes": ["/dev/card/{address}"]}
+    ],
+}
+STICKS: Mapping[str, object] = {
+    "devices": [
+        {
+            "name": "stick",
+            "match": {"usb": {"vendor": "0403"}},
+            "nodes": ["/dev/serial/by-path/*-usb-0:{port}:*"],
+        }
+    ],
+}
+RULES = {"widget": WIDGETS, "card": CARDS, "stick": STICKS}
 
 
 @attrs.frozen(kw_only=True)
@@ -60,14 +75,17 @@ CASES = (
         found=parts,
         count=64,
     ),
-    Case(
-        what="128 generic devices",
-        vendor="generic",
-        product="widget",
-        units=128,
-        options=WIDGETS,
-        found=wholes,
-        count=128,
+    *(
+        Case(
+            what=f"128 generic {product}s",
+            vendor="generic",
+            product=product,
+            units=128,
+            options=rules,
+            found=wholes,
+            count=128,
+        )
+        for product, rules in RULES.items()
     ),
     Case(
         what="128 cores of 16 Neuron chips",

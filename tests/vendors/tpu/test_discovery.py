@@ -1,12 +1,9 @@
-import time
 from pathlib import Path
 
 import pytest
 
 from accelkit import DeviceNode, Locality, SourceError
 from accelkit.core.real_host import RealHost
-from accelkit.testing.machine_host import MachineHost
-from accelkit.testing.simulate import simulate
 from accelkit.testing.sysfs import pci_place
 from accelkit.vendors.tpu.vendor import Tpu, TpuOptions
 from tests.vendors.tpu.bench import Make
@@ -111,18 +108,6 @@ def test_chip_that_is_gone_cannot_be_asked(bench: Make) -> None:
 
     with pytest.raises(SourceError, match=r"0000:13:00\.0 is no TPU any more"):
         made.conditions(device)
-
-
-def test_host_of_eight_is_read_in_time(tmp_path: Path) -> None:
-    simulate("tpu", "v6e", 8, str(tmp_path))
-    vendor, host = Tpu(TpuOptions()), MachineHost(str(tmp_path))
-    took = []
-    for _ in range(5):
-        began = time.process_time()
-        assert len(list(vendor.discover(host))) == 8
-        took.append(time.process_time() - began)
-
-    assert min(took) < 3 * PROMISE_S
 
 
 @pytest.mark.parametrize("said", [None, "", "nonsense", "0xffff"])
