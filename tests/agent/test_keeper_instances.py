@@ -48,6 +48,7 @@ def costs() -> tuple[int, int, int]:
     return files, threading.active_count(), len(gc.get_objects())
 
 
+@pytest.mark.slow
 async def test_a_long_life_costs_neither_files_nor_threads_nor_memory(tmp_path: Path) -> None:
     world = World(Board(plain=("a", "b")), RealStorage(tmp_path), RealClock())
     agent = await world.begun()

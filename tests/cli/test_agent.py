@@ -66,6 +66,7 @@ async def test_agent_lists_a_machine_to_the_kubelet_and_takes_it_back_at_the_end
     assert events[-1] == "agent ended"
 
 
+@pytest.mark.slow
 async def test_agent_that_was_killed_lists_again_when_it_is_started_again(tmp_path: Path) -> None:
     written(tmp_path)
     machine(tmp_path)
@@ -192,6 +193,7 @@ def test_importing_accelkit_loads_nothing_heavy() -> None:
     assert loaded("import accelkit") & HEAVY == set()
 
 
+@pytest.mark.slow
 def test_agent_that_serves_loads_nothing_of_the_human_command_line(tmp_path: Path) -> None:
     program = f"""
 import asyncio

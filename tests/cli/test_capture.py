@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from accelkit.testing.simulate import simulate
 from tests.cli.conftest import Run
 
 
+@pytest.mark.slow
 def test_capture_of_a_mixed_node_is_a_host_like_the_node(tmp_path: Path, run: Run) -> None:
     node, kept = tmp_path / "node", tmp_path / "kept"
     simulate("nvidia", "h100", 2, str(node))

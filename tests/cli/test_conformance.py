@@ -240,6 +240,7 @@ def test_node_is_kept_up_until_interrupted(tmp_path: Path) -> None:
     assert process.returncode == INTERRUPTED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
 def test_run_that_is_interrupted_leaves_nothing_and_says_what_it_did_not_come_to(
     tmp_path: Path, number: signal.Signals

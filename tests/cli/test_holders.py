@@ -187,6 +187,7 @@ async def agent(tmp_path: Path, file: Path) -> AsyncIterator[None]:
         yield
 
 
+@pytest.mark.slow
 async def test_running_agent_is_asked_what_it_knows(
     run: Run, basic: Path, file: Path, tmp_path: Path
 ) -> None:

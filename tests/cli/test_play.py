@@ -65,6 +65,7 @@ def test_whole_story_is_told_in_plain_lines_and_nothing_is_left(base: Path) -> N
     assert gone(done.stdout)
 
 
+@pytest.mark.slow
 def test_agent_that_cannot_start_is_not_seen_and_says_why(base: Path, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(SABOTAGE)
 
@@ -82,6 +83,7 @@ def test_agent_that_cannot_start_is_not_seen_and_says_why(base: Path, tmp_path: 
     assert "this agent is broken\n" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
@@ -189,6 +191,7 @@ def test_container_that_was_given_nothing_has_no_lines() -> None:
     assert given(Answer()) == ()
 
 
+@pytest.mark.slow
 async def test_devices_that_are_not_the_closest_are_not_what_is_told() -> None:
     async with stage() as made:
         await made.start_agent()

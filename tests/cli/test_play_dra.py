@@ -83,6 +83,7 @@ def test_whole_story_is_told_in_plain_lines_and_nothing_is_left(base: Path) -> N
     assert gone(done.stdout)
 
 
+@pytest.mark.slow
 def test_agent_that_cannot_start_is_not_seen_and_says_why(base: Path, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(SABOTAGE)
 
@@ -100,6 +101,7 @@ def test_agent_that_cannot_start_is_not_seen_and_says_why(base: Path, tmp_path: 
     assert "this agent is broken\n" in done.stdout
 
 
+@pytest.mark.slow
 def test_interrupted_story_cleans_up(base: Path) -> None:
     words = [*PLAY, "--dra"]
     with subprocess.Popen(words, env=environment(base), stdout=subprocess.PIPE, text=True) as play:
@@ -158,6 +160,7 @@ async def test_agent_that_refuses_its_policy_is_not_seen() -> None:
             await lines(play_dra_story._end, made)
 
 
+@pytest.mark.slow
 async def test_slices_that_are_gone_at_the_end_are_missed() -> None:
     async with stage() as made:
         await lines(play_dra_story._start, made)

@@ -52,6 +52,7 @@ def test_what_passed_applies_still(name: str) -> None:
                 assert verdicts.get(check.id) in {None, Verdict.NOT_APPLICABLE}, (subject, RENEW)
 
 
+@pytest.mark.slow
 def test_only_what_is_missing_or_did_not_pass_is_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -67,6 +68,7 @@ def test_only_what_is_missing_or_did_not_pass_is_run(
     assert "| sim | basic | core, health" in (tmp_path / "page.md").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_the_page_can_be_written_without_running_anything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -49,6 +49,7 @@ def test_check_that_finds_something_leaves_nothing_to_the_next(tmp_path: Path) -
     assert starts == 2
 
 
+@pytest.mark.slow
 def test_driver_that_leaves_files_behind_is_started_anew(tmp_path: Path) -> None:
     class Untidy(ToyClaims):
         def start(self, kubelet: Path) -> None:

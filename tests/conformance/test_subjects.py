@@ -130,6 +130,7 @@ def test_vendor_that_nobody_installed_has_no_sockets() -> None:
     assert not PluginSubject(vendor=Mine).features(Level.L2) & {Feature.SOCKETS}
 
 
+@pytest.mark.slow
 def test_directory_in_which_the_suite_was_loaded_may_go(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()

@@ -427,6 +427,7 @@ def test_backend_that_cannot_judge_a_policy_says_so() -> None:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(values_of(Policy))
 def test_every_policy_that_can_be_read_can_be_judged(policy: object) -> None:

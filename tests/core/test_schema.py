@@ -66,6 +66,7 @@ def test_examples_are_valid(path: Path) -> None:
     VALIDATOR.validate(load_yaml(path.read_text()))
 
 
+@pytest.mark.slow
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(values_of(Policy))
 def test_schema_accepts_every_policy(policy: object) -> None:

@@ -72,6 +72,7 @@ def test_a_file_that_holds_no_faults_is_refused_in_one_line(tmp_path: Path, cont
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_fault_file_that_is_nested_without_end_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "faults.yaml"
     file.write_text("[" * 2000 + "]" * 2000)

@@ -551,6 +551,7 @@ def test_every_pool_obeys_the_limits_and_is_the_same_again(
     assert pool_of(after, dialect, pool) == pool
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES)
 @given(view=views())
 @settings(max_examples=15)

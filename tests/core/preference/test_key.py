@@ -1,5 +1,6 @@
 from itertools import combinations
 
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from accelkit.core.preference import Topology
@@ -7,6 +8,7 @@ from accelkit.core.preference.key import fold
 from tests.core.preference.brute import score, topologies
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(topology=topologies(most=6), data=st.data())
 def test_keys_order_sets_as_preference_does(topology: Topology, data: st.DataObject) -> None:

@@ -64,6 +64,7 @@ def test_greatest_of_very_many_ways_at_once_is_found() -> None:
     assert best == sum(sorted(key for _, (_, key) in options)[-10:])
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(topology=topologies(), data=st.data())
 def test_lanes_agree_with_the_tree_wherever_there_is_one(

@@ -1,9 +1,11 @@
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from accelkit.core.preference import Method, Topology, family, prefer
 from tests.core.preference.brute import first_of_legal, requests, topologies
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(request=requests(topologies(most=7)), data=st.data())
 def test_answer_equals_the_first_of_all_legal_sets(

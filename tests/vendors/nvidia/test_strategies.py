@@ -80,6 +80,7 @@ def test_none_leaves_gpus_whole(bench: Make) -> None:
     assert listed(made, Policy()) == {"nvidia.com/gpu": 2}
 
 
+@pytest.mark.slow
 def test_mixed_names_each_profile(bench: Make) -> None:
     made, policy = bench("h100", 2), cut_to("mixed")
 
@@ -90,6 +91,7 @@ def test_mixed_names_each_profile(bench: Make) -> None:
     assert carried_out(made, policy) == []
 
 
+@pytest.mark.slow
 def test_single_gives_all_partitions_one_name(bench: Make) -> None:
     policy = cut_to("small", Offer(name="single", resource="nvidia.com/gpu"))
     made = bench("h100", 2)
@@ -121,6 +123,7 @@ def test_gpus_of_a_node_may_be_cut_and_whole(bench: Make) -> None:
     }
 
 
+@pytest.mark.slow
 def test_another_layout_keeps_what_it_can_and_back_again(bench: Make) -> None:
     made = bench("h100", 1)
     carried_out(made, cut_to("small"))

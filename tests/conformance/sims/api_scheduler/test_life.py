@@ -238,6 +238,7 @@ def test_selector_compares_values_with_their_types(expression: str, expected: li
     assert got(world, "a") == (expected or none)
 
 
+@pytest.mark.slow
 def test_search_without_end_is_given_up() -> None:
     """Seventeen of eighteen that fit one by one and never together."""
     world = Simulated.fresh()
