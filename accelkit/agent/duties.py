@@ -299,7 +299,7 @@ class Duties:
             self._remembered_s = now_s
             view = around.knowledge.store.view
             self._memory.keep(view)
-            self._memory.keep_course(around.knowledge.heard.told, view.verdicts)
+            self._memory.keep_course(around.knowledge.heard.told, view.judged)
 
     def _tell(self, news: Iterable[Told]) -> None:
         for one in news if self._leads() else ():

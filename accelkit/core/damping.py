@@ -53,6 +53,19 @@ def continued(
     return past
 
 
+def away(previous: Verdict, now_s: float, policy: HealthPolicy, now: datetime | None) -> Verdict:
+    """What counts for a device that leaves now: it falls ill, and recovers when it is back."""
+    with_its_files = Condition(code=NODE_MISSING, severity=Severity.FATAL)
+    past = continued(previous, (with_its_files,), now_s, policy)
+    return Verdict(health=Health.UNKNOWN, overdue=True, since=now, since_s=now_s, past=past)
+
+
+def forgotten(left: Verdict, now_s: float, policy: HealthPolicy) -> bool:
+    """Whether nothing of the time before it *left* would hold a device that comes back now."""
+    longest = max(policy.recover_after, policy.flap.within, policy.flap.hold)
+    return now_s >= left.since_s + longest
+
+
 def hold_ends(past: Past, policy: HealthPolicy) -> float | None:
     """When, in monotonic seconds, a well device counts as well; None: it does already.
 

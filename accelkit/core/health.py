@@ -5,11 +5,23 @@ from datetime import datetime, timedelta
 
 import attrs
 
-from accelkit.core.damping import continued, dated, held_because, hold_ends, next_end, without
+from accelkit.core.damping import (
+    away,
+    continued,
+    dated,
+    forgotten,
+    held_because,
+    hold_ends,
+    next_end,
+    without,
+)
 from accelkit.core.model import Condition, Device, DeviceId, Snapshot
 from accelkit.core.policy import HealthPolicy
 from accelkit.core.values import FrozenMap, Health, Scope, Severity, Standing
-from accelkit.core.view import Verdict
+from accelkit.core.view import Verdict, View
+
+MOST_AWAY = 512
+"""Devices of one vendor that are remembered while they are not there."""
 
 
 def assess(
@@ -75,6 +87,28 @@ def judge(
             ),
         )
         for device in snapshot.devices
+    )
+
+
+def judge_away(
+    snapshot: Snapshot, before: View, now_s: float, policy: HealthPolicy, now: datetime | None
+) -> FrozenMap[DeviceId, Verdict]:
+    """What counts for devices that are not in *snapshot* any more, should they come back.
+
+    A partition that was unmade is not one of them: who makes it again has a new one.
+    """
+    kept: dict[str, list[tuple[DeviceId, Verdict]]] = {}
+    for i, verdict in before.judged.items():
+        was = before.devices.get(i)
+        if i in snapshot.by_id or (was is not None and was.root in snapshot.by_id):
+            continue
+        left = verdict if was is None else away(verdict, now_s, policy, now)
+        if not forgotten(left, now_s, policy):
+            kept.setdefault(i.vendor, []).append((i, left))
+    return FrozenMap(
+        one
+        for several in kept.values()
+        for one in sorted(several, key=lambda one: (one[1].since_s, one[0]))[-MOST_AWAY:]
     )
 
 

@@ -14,7 +14,7 @@ from accelkit.core.changes import diff
 from accelkit.core.damping import NODE_MISSING
 from accelkit.core.errors import PluginError
 from accelkit.core.evidence import names_of
-from accelkit.core.health import judge
+from accelkit.core.health import judge, judge_away
 from accelkit.core.model import (
     Condition,
     Device,
@@ -162,7 +162,8 @@ def build_view(
     problems = (*snapshot.problems, *check_offers(snapshot, policy, given, domains))
     return View(
         snapshot=attrs.evolve(snapshot, problems=_since(problems, before.snapshot.problems, now)),
-        verdicts=judge(snapshot, before.verdicts, now_s, policy.health, now),
+        verdicts=judge(snapshot, before.judged, now_s, policy.health, now),
+        away=judge_away(snapshot, before, now_s, policy.health, now),
         assignments=given,
         holdings=kept,
         offers=policy.offers,

@@ -1,5 +1,6 @@
 """A snapshot judged by policy: the value that backends render. Not here: how it is made."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cached_property
 
@@ -73,6 +74,8 @@ class View:
 
     snapshot: Snapshot = Snapshot()
     verdicts: FrozenMap[DeviceId, Verdict] = FrozenMap()
+    away: FrozenMap[DeviceId, Verdict] = attrs.field(default=FrozenMap(), eq=False)
+    """Of devices that left lately: what those who come back are judged by."""
     assignments: FrozenMap[DeviceId, Assignment] = FrozenMap()
     holdings: tuple[Holding, ...] = ()
     offers: tuple[Offer, ...] = ()
@@ -107,6 +110,11 @@ class View:
     def devices(self) -> FrozenMap[DeviceId, Device]:
         """Devices by id; only what exists."""
         return self.snapshot.by_id
+
+    @property
+    def judged(self) -> Mapping[DeviceId, Verdict]:
+        """All verdicts that the next ones build on."""
+        return {**self.away, **self.verdicts}
 
     @cached_property
     def offered(self) -> FrozenMap[DeviceId, Device]:

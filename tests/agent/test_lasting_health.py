@@ -133,6 +133,31 @@ async def test_changes_before_and_after_a_restart_are_counted_together(tmp_path:
         await until(lambda: [c.code for c in verdict(agent).reasons] == ["flapping"])
 
 
+async def test_device_that_leaves_again_and_again_is_held_though_the_agent_restarts(
+    tmp_path: Path,
+) -> None:
+    vendor = Ill()
+    vendor.ill = False
+
+    async def let_go(agent: Agent) -> None:
+        await until(lambda: health_of(agent) == WELL)
+        vendor.names = ("b",)
+        await until(lambda: health_of(agent) == {"ill/b": "HEALTHY"})
+
+    async with running(of(tmp_path, vendor)) as agent:
+        await let_go(agent)
+    vendor.names = ("a", "b")
+    async with running(of(tmp_path, vendor)) as agent:
+        await let_go(agent)
+    async with running(of(tmp_path, vendor)) as agent:
+        await until(lambda: agent._knowledge.answered.now)
+        vendor.names = ("a", "b")
+        await until(lambda: "ill/a" in health_of(agent))
+
+        assert [reason.code for reason in verdict(agent).reasons] == ["flapping"]
+        assert health_of(agent)["ill/b"] == "HEALTHY"
+
+
 async def test_damaged_file_is_set_aside_and_written_anew(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
