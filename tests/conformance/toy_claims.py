@@ -81,7 +81,7 @@ class ToyClaims(Slices):
         self.starts = 0
         self.pods_have: set[str] = set()
         """Devices that pods have by the device plugin."""
-        self._site: Site | None = None
+        self._furnished: tuple[Site, Setup] | None = None
         self._task: asyncio.Task[None] | None = None
         self._news = asyncio.Event()
         self._plug = Plug(self.plugged_names, self.plugged_healthy)
@@ -89,7 +89,7 @@ class ToyClaims(Slices):
     # What the suite does to it.
 
     def furnish(self, site: Site, setup: Setup) -> None:
-        self._site, self.setup, self.node = site, setup, site.node
+        self._furnished = site, setup
         if self.hardware.count != setup.units:
             self.hardware.make(setup.units)
 
@@ -99,8 +99,10 @@ class ToyClaims(Slices):
         do(self._begin())
 
     async def _begin(self) -> None:
-        assert self._site is not None
-        found = connect(Kube(client=KubeClient.LEAN, config=str(self._site.kubeconfig)))
+        assert self._furnished is not None
+        site, self.setup = self._furnished
+        self.node = site.node
+        found = connect(Kube(client=KubeClient.LEAN, config=str(site.kubeconfig)))
         assert found is not None
         self.kube: KubePort = found
         Slices.__init__(self)
@@ -132,8 +134,8 @@ class ToyClaims(Slices):
 
     def twin(self) -> Self:
         made = type(self)(self.home, self.hardware, self.record)
-        assert self._site is not None
-        made.furnish(self._site, self.setup)
+        assert self._furnished is not None
+        made.furnish(*self._furnished)
         return made
 
     def said(self) -> str:

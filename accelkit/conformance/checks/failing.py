@@ -22,6 +22,7 @@ HURRY = 0.01
 """Of the deadlines of the plugin's calls, where one is to overrun its own."""
 _LOOK_S = 0.005
 _BESIDE_S = 0.2
+_CLOSE_S = 1.0
 """For what a plugin started beside its calls."""
 
 
@@ -99,7 +100,7 @@ async def _closed(agent: Agent, bench: PluginBench, kind: Kind, hold: Holding) -
 
     closing = asyncio.create_task(asyncio.to_thread(aside, close, bench.patience(SOON_S)))
     await until(closes.is_set, bench.patience(SOON_S))
-    await until(closing.done, _BESIDE_S)  # it may also wait for what is prepared
+    await until(closing.done, _CLOSE_S)  # it may also wait for what is prepared
     hold.go_on.set()
     ended, said = await closing
     outcome = await running

@@ -11,7 +11,6 @@ from accelkit.conformance.rival import Rival
 from accelkit.conformance.sims.events import (
     Listed,
     NotServing,
-    PodFailed,
     Refused,
     Registered,
     Started,
@@ -23,6 +22,8 @@ FIRST_LIST_S = 3.0
 """Three times what a first list may take."""
 RELIST_S = 0.9
 """Three times what a list may take after a kubelet's restart."""
+RESTARTS = 3
+"""Less is nothing for a busy machine: who is late at each is late."""
 
 
 def serves_first(bench: SocketBench) -> Iterator[str]:
@@ -99,20 +100,41 @@ def fresh_paths(bench: SocketBench) -> Iterator[str]:
 
 def after_restart(bench: SocketBench) -> Iterator[str]:
     bench.up(admission_s=RELIST_S)
-    pod = bench.do(bench.sim.admit("pod", {bench.resource: 1}))
-    if pod.phase is not Phase.RUNNING:
-        yield f"a pod that wants one device fails: {pod.message}"
-        return
+    wrong: list[str] = []
+    for _ in range(RESTARTS):
+        pod = bench.do(bench.sim.admit("pod", {bench.resource: 1}))
+        if pod.phase is not Phase.RUNNING:
+            yield f"a pod that wants one device fails: {pod.message}"
+            return
+        wrong = list(_late(bench))
+        if not wrong:
+            return
+        bench.do(bench.sim.remove("pod", force=True))
+    yield from wrong
+
+
+def _late(bench: SocketBench) -> Iterator[str]:
+    """What is wrong after one restart of the kubelet."""
+    pod = bench.sim.pods["pod"]
+    main = pod.container("main")
     bench.sim.crash("pod")
     began = len(bench.sim.log)
+
+    def came() -> list[Listed]:
+        return [e for e in bench.sim.log[began:] if isinstance(e, Listed)]
+
     bench.do(bench.sim.restart())
-    if not bench.happens(lambda: bench.sim.pods["pod"].container("main").running, FIRST_S):
-        failed = [e.message for e in bench.sim.seen(PodFailed)]
-        yield f"a pod whose container is down does not survive a restart of the kubelet: {failed}"
-    came = [e for e in bench.sim.log[began:] if isinstance(e, Listed)]
+    bench.happens(lambda: main.running or pod.phase is Phase.FAILED, FIRST_S)
+    if not main.running:
+        yield (
+            "a pod whose container is down does not survive a restart of the kubelet: "
+            f"{pod.message or 'it is not started'}"
+        )
+    bench.happens(came, FIRST_S)
     started = next(e.at for e in bench.sim.log[began:] if isinstance(e, Started))
-    if came and came[0].at - started > bench.patience(RELIST_S):
-        yield f"the list is there {came[0].at - started:.1f} s after the kubelet's socket"
+    for first in came()[:1]:
+        if first.at - started > bench.patience(RELIST_S):
+            yield f"the list is there {first.at - started:.1f} s after the kubelet's socket"
 
 
 def kept_ids(bench: SocketBench) -> Iterator[str]:
