@@ -5,8 +5,8 @@ import math
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext, redirect_stdout
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
@@ -158,33 +158,39 @@ def run(
 
     Ends with 1 if a must failed.
     """
-    from accelkit.conformance.comparing import changes, read_report, told  # noqa: PLC0415 - help does without
-    from accelkit.conformance.runner import Options, Select, chosen  # noqa: PLC0415 - see above
+    with _interrupted_by_sigterm():
+        from accelkit.conformance.comparing import changes, read_report, told  # noqa: PLC0415 - help does without
+        from accelkit.conformance.runner import Options, Select, chosen  # noqa: PLC0415 - see above
 
-    options = Options(
-        seed=seed,
-        repeat=repeat,
-        deadline_scale=deadline_scale,
-        jobs=jobs,
-        fail_fast=fail_fast,
-        waivers=_waivers(waivers),
-    )
-    select = Select(only=only, never=skip)
-    chosen(select)  # what is wrong about it is told before anything else
-    before = {} if baseline is None else read_report(baseline)
-    for path in filter(None, (junit, markdown)):
-        _write_to(path, "")  # what cannot be written is better known before the run
-    subjects = _subjects(whom, deadline_scale)
-    # What CI stops takes away what it started, as by Ctrl-C.
+        options = Options(
+            seed=seed,
+            repeat=repeat,
+            deadline_scale=deadline_scale,
+            jobs=jobs,
+            fail_fast=fail_fast,
+            waivers=_waivers(waivers),
+        )
+        select = Select(only=only, never=skip)
+        chosen(select)  # what is wrong about it is told before anything else
+        before = {} if baseline is None else read_report(baseline)
+        for path in filter(None, (junit, markdown)):
+            _write_to(path, "")  # what cannot be written is better known before the run
+        subjects = _subjects(whom, deadline_scale)
+        reports, ended = _run_all(subjects, select, options, form)
+        _write(reports, form, junit, markdown)
+        if ended is not None:
+            raise ended
+        return int(any(change.worse for change in changes(before, told(reports))))
+
+
+@contextmanager
+def _interrupted_by_sigterm() -> Iterator[None]:
+    """Let what CI stops take away what it started, as by Ctrl-C."""
     handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        reports, ended = _run_all(subjects, select, options, form)
+        yield
     finally:
         signal.signal(signal.SIGTERM, handler)
-    _write(reports, form, junit, markdown)
-    if ended is not None:
-        raise ended
-    return int(any(change.worse for change in changes(before, told(reports))))
 
 
 def _run_all(

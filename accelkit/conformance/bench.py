@@ -1,9 +1,11 @@
 """What a check in process works with: a plugin, fresh machines, a place to clean up. Not L2."""
 
+import atexit
 import contextlib
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -35,6 +37,7 @@ from accelkit.testing.shared import Shared, machines
 from accelkit.testing.simulate import set_state, simulate
 
 T = TypeVar("T")
+TAKEN_AWAY = "what the check made is taken away"
 UNITS = 4
 _LEAVE_S = 2.0
 _LOOK_S = 0.02
@@ -62,16 +65,17 @@ class Scope:
 
     def directory(self) -> Path:
         """A new directory, with a short path so that sockets fit into it."""
-        made = tempfile.TemporaryDirectory(prefix="ak-", ignore_cleanup_errors=True)
-        self.later(made.cleanup)
-        return Path(made.name)
+        return self._directory(None)
 
     def memory(self) -> Path:
         """A new directory in memory, as a run directory is; elsewhere if this host has none."""
-        shared = _MEMORY if os.access(_MEMORY, os.W_OK) else None
-        made = tempfile.TemporaryDirectory(prefix="ak-", dir=shared, ignore_cleanup_errors=True)
-        self.later(made.cleanup)
-        return Path(made.name)
+        return self._directory(_MEMORY if os.access(_MEMORY, os.W_OK) else None)
+
+    def _directory(self, above: str | None) -> Path:
+        made = tempfile.mkdtemp(prefix="ak-", dir=above)
+        _directories.append(made)
+        self.later(lambda: shutil.rmtree(made, ignore_errors=True))
+        return Path(made)
 
     def start(
         self,
@@ -101,7 +105,7 @@ class Scope:
                 self._stack.callback(undo)
                 return
         undo()
-        raise Unanswered("what the check made is taken away")
+        raise Unanswered(TAKEN_AWAY)
 
     def close(self) -> None:
         with self._lock:
@@ -119,6 +123,16 @@ class Scope:
 
     def patience(self, seconds: float) -> float:
         return seconds * self.scale
+
+
+_directories: list[str] = []
+
+
+@atexit.register
+def _remove_all() -> None:
+    """Remove what a check made anew that was still going on when it was taken away."""
+    for made in _directories:
+        shutil.rmtree(made, ignore_errors=True)
 
 
 def _ended(started: nursery.Started) -> None:

@@ -128,7 +128,10 @@ def _address() -> str:
 def _opened(_pid: int) -> str:
     path = f"{tempfile.mkdtemp(prefix='ak-')}/nursery"
     process = subprocess.Popen(
-        [sys.executable, "-m", __name__, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-m", __name__, path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        process_group=0,  # Ctrl-C is for whoever asks, and ends what was started
     )
     atexit.register(process.communicate)  # the end of its input is its end
     assert process.stdout is not None
@@ -158,7 +161,6 @@ def _serve(path: str) -> Callable[[], int] | None:
     Returns:
         In each process that was started what it has to do; None: in the nursery, at its end.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks is interrupted, too
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody looks after those who look after them
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
@@ -203,8 +205,10 @@ def _parent(line: socket.socket) -> Callable[[], int]:
 
 def _become(asked: dict[str, object]) -> Callable[[], int]:
     """Be a process like any other that a command line starts."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    log = os.open(str(asked["log"]), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    try:
+        log = os.open(str(asked["log"]), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    except FileNotFoundError:  # who asked has taken its directory away meanwhile
+        return lambda: 1
     nothing = os.open(os.devnull, os.O_RDONLY)
     for here, there in ((nothing, 0), (log, 1), (log, 2)):
         os.dup2(here, there)

@@ -82,7 +82,7 @@ def accelkit_stages() -> Iterator[dict[object, Stages]]:
     stages: dict[object, Stages] = {}
     yield stages
     for one in stages.values():
-        one.close()
+        one.end()
 
 
 @pytest.fixture

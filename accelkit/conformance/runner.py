@@ -16,6 +16,7 @@ from collections.abc import (
 )
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import date
+from functools import partial
 from typing import cast
 
 import attrs
@@ -47,6 +48,8 @@ from accelkit.core.vendor import ABILITIES
 LIMIT_S = {Level.L1: 60.0, Level.L2: 60.0}
 """How long one check may take before it counts as hanging."""
 _LOOK_S = 0.2
+_LEAVE_S = 10.0
+"""For a check whose surroundings were taken away: it finds that out."""
 
 
 @attrs.frozen(kw_only=True, field_transformer=freeze)
@@ -169,17 +172,14 @@ def _results(
     alone = [c for c in ordered if c.level is Level.L1 or not aside]
     pool = ThreadPoolExecutor(options.jobs, "conformance-jobs")
     try:
-        yield from (run_check(check, subject, options, stages) for check in alone)
-        coming = [
-            pool.submit(run_check, check, subject, options, stages)
-            for check in ordered
-            if check not in alone
-        ]
+        # In a thread, too: Ctrl-C comes to this one, and would stop a check while it tidies up.
+        one = partial(run_check, subject=subject, options=options, stages=stages)
+        yield from (pool.submit(one, check).result() for check in alone)
+        coming = [pool.submit(one, check) for check in ordered if check not in alone]
         yield from (done.result() for done in as_completed(coming))
     finally:
-        stages.over = True  # what runs still is no longer waited for
+        stages.end()  # what runs still is no longer waited for
         pool.shutdown(cancel_futures=True)
-        stages.close()
 
 
 def _place(check: AnyCheck) -> tuple[object, ...]:
@@ -321,9 +321,11 @@ def _findings(
             found = Found([f"the check has not ended after {limit_s:g} s: {_stands(thread)}"])
         if found.findings and isinstance(bench, ClaimsBench):
             bench.spoil()
-    finally:  # Ctrl-C comes while it waits
+    finally:
         if lack := _closed(bench):
             found.findings.append(lack)
+    if stages.over:
+        thread.join(_LEAVE_S)
     return found
 
 

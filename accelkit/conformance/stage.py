@@ -342,19 +342,24 @@ class Stages:
 
     def give(self, stage: Stage) -> None:
         """Let the next check have *stage*, or end it."""
-        clean = stage.tidy()
+        clean = not self.over and stage.tidy()
         with self._lock:
             there = [*self._idle, stage]
-            fit = [one for one in self._idle if self._is_wanted(one)]
-            fit += [stage] if clean and self._is_wanted(stage) else []
+            fit = [one for one in there if self._is_wanted(one) and (clean or one is not stage)]
             self._idle = fit[max(0, len(fit) - self._most) :]
             spare = [one for one in there if one not in self._idle]
         for one in spare:
             one.close()
 
     def _is_wanted(self, stage: Stage) -> bool:
+        if self.over:
+            return False
         return self._coming is None or self._coming[stage.setup] > 0
 
-    def close(self) -> None:
-        while self._idle:
-            self._idle.pop().close()
+    def end(self) -> None:
+        """End what waits for its next check, and whatever is given back from now on."""
+        with self._lock:
+            self.over = True
+            spare, self._idle = self._idle, []
+        for one in spare:
+            one.close()

@@ -1,6 +1,7 @@
 """What runs for a check of a DRA driver, and what is published. Not here: claims, and checks."""
 
 import asyncio
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ import attrs
 import grpc.aio
 
 from accelkit.backends.wire import services
-from accelkit.conformance.bench import Scope
+from accelkit.conformance.bench import TAKEN_AWAY, Scope
 from accelkit.conformance.calls import called, unprepare_request
 from accelkit.conformance.model import Feature, Inapplicable, Level, Unanswered
 from accelkit.conformance.setups import MANY, Setup
@@ -114,8 +115,15 @@ class Staged(Scope):
 
     @property
     def stage(self) -> Stage:
-        assert self._stage is not None
-        return self._stage
+        """What runs.
+
+        Raises:
+            Unanswered: It was taken away: the run has ended, or the check took too long.
+        """
+        stage = self._stage
+        if stage is None:
+            raise Unanswered(TAKEN_AWAY)
+        return stage
 
     @property
     def sim(self) -> KubeletSim:
@@ -260,10 +268,11 @@ class Staged(Scope):
         found: list[bool] = []
 
         async def look() -> None:
-            while not found:
-                await asyncio.sleep(LOOK_S)
-                if predicate():
-                    found.append(True)
+            with contextlib.suppress(Unanswered):  # taken away, as whoever watches is told
+                while not found:
+                    await asyncio.sleep(LOOK_S)
+                    if predicate():
+                        found.append(True)
 
         async def begin() -> "asyncio.Task[None]":
             return asyncio.create_task(look())

@@ -6,6 +6,7 @@ docs/reference/conformance.md. Not here: any check.
 
 import argparse
 import json
+import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
@@ -190,4 +191,6 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    # What is ended takes away what it started, as by Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     raise SystemExit(main())
