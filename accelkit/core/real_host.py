@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from accelkit.core.commands import run_program
 from accelkit.core.errors import AccessDenied, LibraryMissing, NotThere, SourceError
 from accelkit.core.host import READ_LIMIT, Finished, Stat
+from accelkit.core.symlinks import followed
 from accelkit.core.tables import FunctionTable
 
 LIBRARY_FOLDERS = (
@@ -27,8 +28,6 @@ LIBRARY_FOLDERS = (
 )
 """Where distributions keep libraries, most specific first."""
 
-_MOST_LINKS = 40
-"""The kernel follows no more either (path_resolution(7))."""
 _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
     (modes.S_ISCHR, "c"),
     (modes.S_ISBLK, "b"),
@@ -160,75 +159,10 @@ class RealHost:
 
     def inside(self, path: str) -> str:
         """*path* with every link followed below the root; parts that are missing stay as named."""
-        done: list[str] = []
-        waiting = _backwards(path)
-        for _ in range(_MOST_LINKS + 1):
-            whole = "/" + "/".join((*done, *reversed(waiting)))
-            if _is_free_of_links(self._root, whole):
-                return whole
-            if (target := self._next_link(done, waiting)) is None:
-                return "/" + "/".join(done)
-            if target.startswith("/"):
-                done.clear()
-            waiting.extend(_backwards(target))
-            while waiting and waiting[-1] == "..":
-                waiting.pop()
-                del done[-1:]
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-
-    def _next_link(self, done: list[str], waiting: list[str]) -> str | None:
-        """Move parts from *waiting* to *done* up to a link; where that leads to, if there is one.
-
-        Args:
-            done: Parts of a path without links.
-            waiting: Parts that follow, the last first.
-        """
-        while waiting:
-            part = waiting.pop()
-            if part == "..":
-                del done[-1:]
-            elif (target := _link_target("/".join((self._root, *done, part)))) is not None:
-                return target
-            else:
-                done.append(part)
-        return None
+        return followed(self._root, path)
 
 
 _NO_LIBRARY = "install the maker's driver libraries on the host, or name the folder that has them"
-
-
-def _backwards(path: str) -> list[str]:
-    """The parts of *path*, the last first."""
-    return [part for part in reversed(path.split("/")) if part not in {"", "."}]
-
-
-def _is_free_of_links(root: str, path: str) -> bool:
-    """Whether *path* is there below *root*, and neither has a link in it.
-
-    The kernel says it in three calls, where each part by itself would be one: vendors read
-    hundreds of files in deep folders.
-
-    Source:
-        open(2), O_PATH: nothing is done to the file; proc_pid_fd(5): where it is.
-    """
-    whole = root + path
-    try:
-        fd = os.open(whole, os.O_PATH | os.O_CLOEXEC)
-        try:
-            return os.readlink(f"/proc/self/fd/{fd}") == whole  # noqa: PTH115 - text in, text out
-        finally:
-            os.close(fd)
-    except OSError:
-        return False
-
-
-def _link_target(path: str) -> str | None:
-    try:
-        return os.readlink(path)  # noqa: PTH115 - text in, text out
-    except OSError as error:
-        if error.errno in {errno.EINVAL, errno.ENOENT, errno.ENOTDIR}:
-            return None
-        raise
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """How the work of discovery grows with the machine. Not here: its time, see benchmarks."""
 
+import gc
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,13 +29,13 @@ class Case:
 
 
 CASES = (
-    Case(vendor="amd", product="mi300x", units=4, verb="mode CPX"),
+    Case(vendor="amd", product="mi300x", units=2, verb="mode CPX"),
     Case(vendor="gaudi", product="gaudi3", units=4),
-    Case(vendor="intel", product="arc-pro-b60", units=8),
-    Case(vendor="neuron", product="trn2", units=8, verb="lnc 1"),
+    Case(vendor="intel", product="arc-pro-b60", units=4),
+    Case(vendor="neuron", product="trn2", units=4, verb="lnc 1"),
     Case(vendor="nvidia", product="h100", units=4),
     Case(vendor="tpu", product="v6e", units=4),
-    *(Case(vendor="generic", product=p, units=64, options=rules) for p, rules in RULES.items()),
+    *(Case(vendor="generic", product=p, units=16, options=rules) for p, rules in RULES.items()),
 )
 
 
@@ -61,10 +62,11 @@ def discovered(case: Case, units: int, folder: Path) -> tuple[int, int]:
         nonlocal calls
         calls += event == "call"
 
-    before = sys.getprofile()
+    gc.disable()  # or the ends of what other tests left are counted
     sys.setprofile(count)
     try:
         found = list(vendor.discover(host))
     finally:
-        sys.setprofile(before)
+        sys.setprofile(None)
+        gc.enable()
     return sum(isinstance(one, Device) for one in found), calls
