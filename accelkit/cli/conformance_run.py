@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
+import attrs
 import click
 
 from accelkit.cli.options import form_option
@@ -18,7 +19,7 @@ from accelkit.cli.showing import Form, show_tree, styled
 if TYPE_CHECKING:
     from accelkit.conformance.report import Report, Result
     from accelkit.conformance.runner import Options, Select
-    from accelkit.conformance.subjects import Subject
+    from accelkit.conformance.subjects import PluginSubject, Subject
     from accelkit.conformance.waivers import Waiver
 
 F = TypeVar("F", bound=Callable[..., object])  # type: ignore[explicit-any]  # commands of any options
@@ -40,6 +41,7 @@ class Whom(TypedDict):
     vendors: tuple[str, ...]
     product: str | None
     host: str | None
+    faults: str | None
     driver: Path | None
     resource: str | None
     dra: str | None
@@ -71,12 +73,19 @@ def _number(_context: click.Context, _parameter: click.Parameter, value: float) 
     "run",
     epilog="\b\nExamples:\n"
     "  accelkit conformance run sim --only health --only D01\n"
+    "  accelkit conformance run nvidia --faults faults.yaml --baseline clean.json\n"
     "  accelkit conformance run --driver /tmp/kubelet --resource acme.com/npu --start '...'\n"
     "  accelkit conformance run --driver /tmp/kubelet --dra npu.acme.com --cdi /tmp/cdi",
 )
 @click.argument("vendors", nargs=-1, metavar="[VENDOR]...")
 @click.option("--product", help="Of the simulated machine.  [default: its first]")
 @click.option("--host", metavar="DIR", help="Read this instead of machines made for the run.")
+@click.option(
+    "--faults",
+    type=click.Path(),
+    metavar="FILE",
+    help="Let this happen to its simulated machine; such a run earns no badges.",
+)
 @click.option(
     "--driver",
     type=click.Path(path_type=Path),
@@ -197,13 +206,15 @@ def _run_all(
     subjects: "Sequence[Subject]", select: "Select", options: "Options", form: Form
 ) -> "tuple[list[Report], KeyboardInterrupt | None]":
     """What came of each of *subjects*, and what ended it before all were done."""
-    from accelkit.conformance.runner import Interrupted, run as run_one  # noqa: PLC0415 - see above
+    from accelkit.conformance.runner import Interrupted, faults_of, run as run_one  # noqa: PLC0415 - see above
 
     reports: list[Report] = []
     ended: KeyboardInterrupt | None = None
     for number, subject in enumerate(subjects, 1):
         if form is Form.TABLE:
             click.echo(f"{subject.kind} {subject.name}, seed {options.seed}")
+            for fault in faults_of(subject):
+                click.echo(f"with fault: {fault}")
         heard = _show_result if form is Form.TABLE else _nothing
         try:
             # What a plugin prints must not get into a document.
@@ -225,30 +236,16 @@ def _subjects(whom: Whom, scale: float) -> "Sequence[Subject]":
     """Who is checked.
 
     Raises:
-        ConfigError: There is no such vendor or product.
+        ConfigError: There is no such vendor or product, or faults cannot happen to it.
     """
     from accelkit.conformance.intree import IN_TREE, subject_of  # noqa: PLC0415 - help does without
     from accelkit.core.errors import ConfigError  # noqa: PLC0415 - see above
     from accelkit.testing.hosts import open_host  # noqa: PLC0415 - see above
 
     vendors, product, host = whom["vendors"], whom["product"], whom["host"]
-    hooks = {name: command for name in _HOOKS if (command := whom[name.replace("-", "_")])}  # type: ignore[literal-required]  # of the table
-    for name, command in hooks.items():
-        try:
-            shlex.split(command)
-        except ValueError as error:
-            raise click.UsageError(f"--{name} {command!r}: {error}") from error
+    _refuse_clashes(whom)
     if whom["driver"] is not None:
-        named = whom["resource"] or whom["dra"]
-        if vendors or product or host or not named:
-            raise click.UsageError("--driver goes with --resource or --dra, and without a VENDOR")
         return (_driver(whom, scale),)
-    if whom["resource"] or whom["dra"] or whom["cdi"] or hooks:
-        raise click.UsageError(
-            "--resource, --dra, --cdi and commands mean something only with --driver"
-        )
-    if (product or host) and len(vendors) != 1:
-        raise click.UsageError("--product and --host go with one VENDOR")
     if host is not None:
         open_host(host)  # a host that is not there would fail every check
     subjects = [subject_of(name, product=product, host=host) for name in vendors or IN_TREE]
@@ -258,7 +255,55 @@ def _subjects(whom: Whom, scale: float) -> "Sequence[Subject]":
                 [(subject.name, "has no simulated machine to run the checks on")],
                 remedy="name a host, such as / where its hardware is: --host DIR",
             )
+    if whom["faults"] is not None:
+        return [_with_faults(subject, whom["faults"]) for subject in subjects]
     return subjects
+
+
+def _refuse_clashes(whom: Whom) -> None:
+    """Tell of options that mean nothing together.
+
+    Raises:
+        UsageError: There are some.
+    """
+    vendors, alone = whom["vendors"], whom["product"] or whom["host"] or whom["faults"]
+    hooks = {name: command for name in _HOOKS if (command := whom[name.replace("-", "_")])}  # type: ignore[literal-required]  # of the table
+    for name, command in hooks.items():
+        try:
+            shlex.split(command)
+        except ValueError as error:
+            raise click.UsageError(f"--{name} {command!r}: {error}") from error
+    named = whom["resource"] or whom["dra"]
+    if whom["driver"] is not None and whom["faults"]:
+        raise click.UsageError(
+            "--faults happen to the simulated machine of a VENDOR, and --driver has none: "
+            "let its hardware fail by --break-device, --withdraw-device and --hang"
+        )
+    if whom["driver"] is not None and (vendors or alone or not named):
+        raise click.UsageError("--driver goes with --resource or --dra, and without a VENDOR")
+    if whom["driver"] is None and (named or whom["cdi"] or hooks):
+        raise click.UsageError(
+            "--resource, --dra, --cdi and commands mean something only with --driver"
+        )
+    if whom["driver"] is None and alone and len(vendors) != 1:
+        raise click.UsageError("--product, --host and --faults go with one VENDOR")
+    if whom["host"] and whom["faults"]:
+        raise click.UsageError(
+            "--faults happen to machines that are made for the run, and --host names another one: "
+            "play them there by accelkit simulate run DIR --faults FILE"
+        )
+
+
+def _with_faults(subject: "PluginSubject", file: str) -> "Subject":
+    """*subject* on machines to which the faults in *file* happen.
+
+    Raises:
+        ConfigError: They cannot.
+    """
+    from accelkit.conformance.laying import faults_for  # noqa: PLC0415 - help does without
+
+    faults = faults_for(subject.machine or subject.name, subject.product, file)
+    return attrs.evolve(subject, faults=faults)
 
 
 def _driver(whom: Whom, scale: float) -> "Subject":

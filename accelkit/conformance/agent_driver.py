@@ -13,6 +13,7 @@ from pathlib import Path
 
 from accelkit.conformance.bench import Scope
 from accelkit.conformance.footprint import Footprint, footprint_of
+from accelkit.conformance.laying import lay
 from accelkit.conformance.model import Feature, Level, Unanswered
 from accelkit.conformance.nursery import Started
 from accelkit.conformance.subjects import NEIGHBOUR, PluginSubject
@@ -64,6 +65,7 @@ class AgentDriver:
     def _make_machine(self) -> None:
         subject = self._subject
         simulate(subject.machine or subject.name, subject.product, UNITS, self.machine)
+        lay(subject.faults, self.machine, self._scope.later)
 
     @property
     def features(self) -> frozenset[Feature]:

@@ -20,6 +20,7 @@ from typing import TypeVar
 import attrs
 
 from accelkit.conformance import nursery
+from accelkit.conformance.laying import lay
 from accelkit.conformance.model import Feature, Unanswered
 from accelkit.conformance.subjects import Cut, PluginSubject
 from accelkit.core.allocation import Grant, Granted
@@ -176,6 +177,7 @@ class PluginBench(Scope):
         )
         for words in how.words:
             set_state(directory, words)
+        lay(subject.faults, directory, self.later)
         return directory
 
     def rigged(self, directory: str) -> "Rig":

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from accelkit.conformance.agent_driver import AgentDriver
 from accelkit.conformance.bench import Scope
+from accelkit.conformance.laying import lay
 from accelkit.conformance.model import Feature, Unanswered
 from accelkit.conformance.nursery import PROGRAM
 from accelkit.conformance.setups import UNITS, Setup, Site
@@ -49,6 +50,7 @@ class ClaimsAgent(AgentDriver):
         simulate(subject.machine or subject.name, product, setup.units, self.machine)
         for words in how.words if how else ():
             set_state(self.machine, words)
+        lay(subject.faults, self.machine, self._scope.later)
 
     def twin(self) -> "ClaimsAgent":
         made = ClaimsAgent(self._subject, self._scope, self.home)

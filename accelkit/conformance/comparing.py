@@ -76,6 +76,8 @@ def _told(tree: list[Json] | Json) -> Told:
             raise ValueError(f"its kind is {report['kind']}")
         about = cast("Mapping[str, str]", report["subject"])
         subject = "/".join(filter(None, (about["name"], about["product"])))
+        if faults := cast("list[str]", report.get("faults", [])):
+            subject += f" with faults: {'; '.join(faults)}"
         for check in cast("list[Json]", report["checks"]):
             ended = Ended(verdict=Verdict(str(check["verdict"])), must=check["must"] is True)
             found[subject, str(check["id"])] = ended

@@ -33,6 +33,7 @@ def line_of(result: Result) -> str:
 def _lines(report: Report) -> Iterable[str]:
     product = f" on {report.product}" if report.product else ""
     yield f"{report.kind} {report.name}{product}, seed {report.seed}"
+    yield from (f"with fault: {fault}" for fault in report.faults)
     yield "ID    VERDICT        CLAIM"
     yield from (line_of(result) for result in report.results)
     yield from end_of(report)
@@ -42,6 +43,8 @@ def end_of(report: Report) -> Iterable[str]:
     """Badges, how many checks ended how, and which were not run."""
     for badge, granted in report.badges.items():
         yield f"badge {badge}: {'granted' if granted else 'refused'}"
+    if report.faults:
+        yield "no badges: it was run with faults"
     counts = [f"{count} {verdict}" for verdict, count in report.summary.items() if count]
     yield ", ".join(counts) or "no check was run"
     if report.not_run:
@@ -72,6 +75,7 @@ def _document(report: Report) -> dict[str, object]:
             "python": platform.python_version(),
             "kubernetes": KUBERNETES,
         },
+        "faults": list(report.faults),
         "badges": {b: "granted" if granted else "refused" for b, granted in report.badges.items()},
         "checks": [_entry(result) for result in report.results],
         "not_run": list(report.not_run),
@@ -100,14 +104,18 @@ def as_junit(reports: Iterable[Report]) -> str:
         suite = ET.SubElement(
             root,
             "testsuite",
-            name=_plain(f"accelkit.conformance.{report.name}"),
+            name=_suite(report),
             tests=str(len(report.results)),
             failures=str(bad),
             skipped=str(skipped),
             errors="0",
         )
+        if report.faults:
+            properties = ET.SubElement(suite, "properties")
+            for fault in report.faults:
+                ET.SubElement(properties, "property", name="fault", value=_plain(fault))
         for result in report.results:
-            _case(suite, report.name, result)
+            _case(suite, _suite(report), result)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -118,11 +126,15 @@ def _is_skipped(result: Result) -> bool:
     )
 
 
-def _case(suite: ET.Element, subject: str, result: Result) -> None:
+def _suite(report: Report) -> str:
+    return _plain(f"accelkit.conformance.{report.name}{' with faults' if report.faults else ''}")
+
+
+def _case(suite: ET.Element, name: str, result: Result) -> None:
     case = ET.SubElement(
         suite,
         "testcase",
-        classname=_plain(f"accelkit.conformance.{subject}"),
+        classname=name,
         name=f"{result.id} {result.claim}",
         time=f"{result.took_s:.3f}",
     )
@@ -144,10 +156,13 @@ def as_markdown(reports: Iterable[Report]) -> str:
     head = ["", "badges", *map(str, Verdict), "not run"]
     lines = [_row(head), _row(["---"] * len(head))]
     for one in reports:
-        badges = (str(b) if granted else f"~~{b}~~" for b, granted in one.badges.items())
+        badges = [str(b) if granted else f"~~{b}~~" for b, granted in one.badges.items()]
+        badges += ["none: with faults"] if one.faults else []
         counts = map(str, (*one.summary.values(), len(one.not_run)))
         lines.append(_row([_titled(one), ", ".join(badges), *counts]))
     for one in reports:
+        for fault in one.faults:
+            lines += ["", f"Fault of {_titled(one)}: `{_plain(fault)}`"]
         for result in one.results:
             if result.verdict in BAD | {Verdict.WAIVED}:
                 should = "" if result.must else ", a should"
@@ -158,7 +173,8 @@ def as_markdown(reports: Iterable[Report]) -> str:
 
 
 def _titled(report: Report) -> str:
-    return " ".join(filter(None, (report.kind, report.name, report.product)))
+    words = (report.kind, report.name, report.product, "with faults" if report.faults else "")
+    return " ".join(filter(None, words))
 
 
 def _row(cells: Iterable[str]) -> str:

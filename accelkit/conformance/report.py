@@ -35,6 +35,8 @@ class Report:
     abilities: tuple[str, ...] = ()
     product: str = ""
     seed: int = 0
+    faults: tuple[str, ...] = ()
+    """What its machines were made to do by whoever ran it; such a run earns no badge."""
     results: tuple[Result, ...] = ()
     badges: FrozenMap[Badge, bool] = FrozenMap()
     """See *granted*."""

@@ -25,6 +25,7 @@ import grpc.aio
 from accelkit.conformance.bench import PluginBench, Scope
 from accelkit.conformance.checks import CHECKS, AnyCheck
 from accelkit.conformance.claims_bench import ClaimsBench
+from accelkit.conformance.laying import fault_text
 from accelkit.conformance.model import (
     WHY_NOT,
     Arena,
@@ -48,7 +49,7 @@ from accelkit.core.vendor import ABILITIES
 LIMIT_S = {Level.L1: 60.0, Level.L2: 60.0}
 """How long one check may take before it counts as hanging."""
 _LOOK_S = 0.2
-_LEAVE_S = 10.0
+_LEAVE_S = 5.0
 """For a check whose surroundings were taken away: it finds that out."""
 
 
@@ -140,6 +141,7 @@ def _report(
 ) -> Report:
     verdicts = {result.id: result.verdict for result in results}
     features = {level: subject.features(level) for level in Level}
+    faults = faults_of(subject)
     lacking = {c.id: Verdict.NOT_APPLICABLE for c in CHECKS if any(why_not(c, subject, features))}
     return Report(
         kind=subject.kind,
@@ -148,9 +150,15 @@ def _report(
         product=_product(subject),
         seed=options.seed,
         results=tuple(sorted(results, key=lambda result: result.id)),
-        badges=FrozenMap(granted(CHECKS, {**lacking, **verdicts})),
+        faults=faults,
+        badges=FrozenMap({} if faults else granted(CHECKS, {**lacking, **verdicts})),
         not_run=tuple(check.id for check in checks if check.id not in verdicts),
     )
+
+
+def faults_of(subject: Subject) -> tuple[str, ...]:
+    """What happens to its machines besides what checks let happen, a line each."""
+    return tuple(map(fault_text, subject.faults)) if isinstance(subject, PluginSubject) else ()
 
 
 def _product(subject: Subject) -> str:

@@ -17,6 +17,7 @@ from accelkit.core.policy_check import options_of
 from accelkit.core.registry import load_plugins
 from accelkit.core.values import FrozenMap
 from accelkit.core.vendor import Vendor, abilities
+from accelkit.testing.faults import Fault
 from accelkit.testing.machines import Machine
 from accelkit.testing.shared import machine_class
 
@@ -83,6 +84,8 @@ class PluginSubject:
     """Units of a machine with many; fewer where reading so many takes longer than it may."""
     words: FrozenMap[Feature, Words] = attrs.field(default=FrozenMap(), converter=FrozenMap)
     """For a machine whose verbs are other ones."""
+    faults: tuple[Fault, ...] = ()
+    """What somebody lets happen to each of its machines, besides what checks do."""
     by_place: bool = False
     """Devices are known by where they are, so that new hardware in an old place is the same."""
     found: dict[object, object] = attrs.field(factory=dict, eq=False, repr=False, init=False)

@@ -129,7 +129,7 @@ def set_faults(directory: str, faults: Iterable[Fault]) -> None:
         ConfigError: A verb of a fault is unknown.
     """
     chosen = tuple(fault for fault in faults if fault.at is None)
-    _check(Shared(directory), chosen)
+    check_faults(directory, chosen)
     Shared(directory).change(lambda record: attrs.evolve(record, faults=chosen))
 
 
@@ -143,7 +143,7 @@ async def play(directory: str, faults: Iterable[Fault], clock: Clock) -> None:
     """
     script = tuple(faults)
     shared = Shared(directory)
-    _check(shared, script)
+    check_faults(directory, script)
     set_faults(directory, script)
     began = clock.monotonic()
     timed = sorted((fault.at, fault.do, fault) for fault in script if fault.at is not None)
@@ -153,8 +153,13 @@ async def play(directory: str, faults: Iterable[Fault], clock: Clock) -> None:
         apply_verb(shared, fault.words)
 
 
-def _check(shared: Shared, faults: Iterable[Fault]) -> None:
-    record = shared.record()
+def check_faults(directory: str, faults: Iterable[Fault]) -> None:
+    """Let nothing happen, and tell whether it could.
+
+    Raises:
+        ConfigError: The machine in *directory* does not know the verb of a fault, or its unit.
+    """
+    record = Shared(directory).record()
     for fault in faults:
         if fault.at is not None or fault.words[0] not in {"error", "hang", "crash"}:
             _after(record, fault.words)

@@ -157,7 +157,7 @@ def test_driver_of_another_is_reached_by_its_commands(run: Run, tmp_path: Path) 
         (("run", "nope"), "vendor nope: is not installed"),
         (("run", "sim", "--only", "X99"), "X99: is no check, family, level or badge"),
         (("run", "sim", "--host", "/no/such"), "/no/such: is not a directory"),
-        (("run", "--product", "ring"), "--product and --host go with one VENDOR"),
+        (("run", "--product", "ring"), "--product, --host and --faults go with one VENDOR"),
         (("run", "sim", "--product", "nope"), "product nope: is none of sim"),
         (("run", "sim", "--driver", "x"), "--driver goes with --resource or --dra, and without a"),
         (("run", "--driver", "x"), "--driver goes with --resource or --dra, and without a VENDOR"),

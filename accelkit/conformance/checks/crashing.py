@@ -56,7 +56,7 @@ def contained(bench: PluginBench) -> Iterator[str]:
         yield from differences(before, found)
 
     before = remote.ask(INVENTORY, (), bench.patience(ANSWER_S))
-    set_faults(rig.directory, [crash])
+    set_faults(rig.directory, [*bench.subject.faults, crash])
     try:
         list(ask())
     except WorkerDied:
@@ -65,7 +65,7 @@ def contained(bench: PluginBench) -> Iterator[str]:
         yield f"a crash in the midst of discovery is told as {error.code}: {error}"
     else:
         raise Inapplicable("nothing of what it calls can crash here")
-    set_faults(rig.directory, [])
+    set_faults(rig.directory, bench.subject.faults)
     clock.skipped_s = PAUSE_S
     yield from told("after a crash", ask())
 
