@@ -222,22 +222,24 @@ def spread(bench: ClaimsBench) -> Iterator[str]:
             yield f"slices that were missing are written {made_s:.1f} s after the registration"
         for mark in ("b", "c"):
             starts.append((made_s, _until_written(bench, mark)))
-            if _are_spread(starts):
+            late = _late(starts)
+            if len(late) > 1:
                 return
+            if node != NODES[0] and not late:
+                break  # there is nothing to be seen again
         bench.leave()
     told = ", ".join(f"{delay:.1f} s" for _, delay in starts)
     yield f"after an upgrade nodes write their slices {told} after their start: all at once"
 
 
-def _are_spread(starts: Sequence[tuple[float, float]]) -> bool:
-    """Whether two of *starts* are late by more than a busy machine lets them be.
+def _late(starts: Sequence[tuple[float, float]]) -> list[float]:
+    """Those of *starts* that are late by more than a busy machine lets them be.
 
     Args:
         starts: Seconds until slices were made that were missing, and until they were changed.
     """
     least = min(delay for _, delay in starts)
-    late = [delay for made, delay in starts if delay - least >= max(APART_S, SLOWER * made)]
-    return len(late) > 1
+    return [delay for made, delay in starts if delay - least >= max(APART_S, SLOWER * made)]
 
 
 def _until_written(bench: ClaimsBench, mark: str) -> float:
