@@ -89,6 +89,7 @@ class Heard:
         events: Iterable[Event],
         now: datetime,
         *,
+        now_s: float | None = None,
         serious: Collection[str] = (),
         at: Numbered | None = None,
     ) -> None:
@@ -98,6 +99,7 @@ class Heard:
             vendor: Who told.
             events: In the order in which they came.
             now: When that was.
+            now_s: The same in monotonic seconds.
             serious: Codes of entries that are the last to be dropped where there are too many.
             at: Which signal they were made of, if it may be heard again.
         """
@@ -112,7 +114,7 @@ class Heard:
                 several = tuple(e for e in several if not self._known(vendor, e))
             latest = FrozenMap({**self.told.numbers, source: max(at.number, before)})
             self.told = attrs.evolve(self.told, numbers=latest)
-        evidence = record(self.told.evidence, vendor, several, now, serious)
+        evidence = record(self.told.evidence, vendor, several, now, serious, now_s=now_s)
         self.told = attrs.evolve(self.told, evidence=evidence)
 
     def _known(self, vendor: str, event: Event) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Coroutine, Iterable
 
 from accelkit.agent.heard import Numbered
-from accelkit.agent.kernel import MISSED, NUMBER, UEVENT
+from accelkit.agent.kernel import MISSED, NUMBER, SAID_US, UEVENT
 from accelkit.agent.knowledge import Knowledge
 from accelkit.agent.sources import Source
 from accelkit.core.clock import Clock
@@ -58,7 +58,8 @@ class _Listener:
         self._clock = clock
         declared: object = source.kind.signals
         self._wanted = declared if isinstance(declared, Signals) else None
-        self.waiting: asyncio.Queue[Signal] = asyncio.Queue(MOST_WAITING)
+        self.waiting: asyncio.Queue[tuple[Signal, float]] = asyncio.Queue(MOST_WAITING)
+        """Signals, and when they were said in monotonic seconds."""
 
     def take(self, signal: Signal) -> None:
         if signal.source == MISSED:
@@ -69,20 +70,22 @@ class _Listener:
         elif self.waiting.full():
             log.warning("signal is dropped", extra=self._about(signal))
         else:
-            self.waiting.put_nowait(signal)
+            said_us = _count(signal, SAID_US)
+            said_s = self._clock.monotonic() if said_us is None else said_us / 1e6
+            self.waiting.put_nowait((signal, said_s))
 
     async def ask(self) -> None:
         while True:
-            signal = await self.waiting.get()
-            await self._ask_about(signal)
+            signal, said_s = await self.waiting.get()
+            await self._ask_about(signal, said_s)
             self.waiting.task_done()
 
-    async def _ask_about(self, signal: Signal) -> None:
+    async def _ask_about(self, signal: Signal, said_s: float) -> None:
         pause, longest = PAUSES_S
         tries = 0
         while tries < MOST_TRIES:
             try:
-                if await self._answered(signal):
+                if await self._answered(signal, said_s):
                     return
                 tries += 1
             except DriverUnresponsive:
@@ -93,7 +96,7 @@ class _Listener:
             pause = min(pause * 2, longest)
         log.warning("signal is given up", extra=self._about(signal))
 
-    async def _answered(self, signal: Signal) -> bool:
+    async def _answered(self, signal: Signal, said_s: float) -> bool:
         """Whether the vendor has nothing to say, or has said it.
 
         Raises:
@@ -112,7 +115,7 @@ class _Listener:
             return True
         events = await source.interpret(signal)
         if events:
-            self._knowledge.hear(source.name, events, _numbered(signal))
+            self._knowledge.hear(source.name, events, _numbered(signal), said_s)
             source.health.ring()
         return True
 
@@ -123,9 +126,13 @@ class _Listener:
 
 def _numbered(signal: Signal) -> Numbered | None:
     """Which one it was, as the kernel counts log records and uevents."""
-    number = signal.fields.get(SEQNUM if signal.source == UEVENT else NUMBER, "")
-    known = number.isascii() and number.isdecimal()
-    return Numbered(signal.source, int(number)) if known else None
+    number = _count(signal, SEQNUM if signal.source == UEVENT else NUMBER)
+    return None if number is None else Numbered(signal.source, number)
+
+
+def _count(signal: Signal, field: str) -> int | None:
+    text = signal.fields.get(field, "")
+    return int(text) if text.isascii() and text.isdecimal() else None
 
 
 def _matches(wanted: Signals, signal: Signal) -> bool:

@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 UEVENT, LOG = "uevent", "kernel"
 NUMBER = "number"
 """Field of a line of the log: which record of this boot it is, from 0."""
+SAID_US = "said"
+"""Field of a line that was there before anybody listened: microseconds of the monotonic clock."""
 MISSED = "missed"
 """Source of a signal that stands for those that were lost: look for yourselves."""
 UNHEARD = "kernel-unheard"
@@ -39,7 +41,7 @@ _MOST_WAITING = 1 << 16
 _AT_ONCE = 256
 """Of them are read before anybody else has a turn."""
 _SOME = Signal(source=MISSED)
-_RECORD = re.compile(rb"[0-9]+,([0-9]+),[0-9]+,[^;\n]*;([^\n]*)")
+_RECORD = re.compile(rb"[0-9]+,([0-9]+),([0-9]+),[^;\n]*;([^\n]*)")
 """Documentation/ABI/testing/dev-kmsg."""
 
 
@@ -57,13 +59,21 @@ def uevent(message: bytes) -> Signal | None:
     return Signal(source=UEVENT, subject=path, fields=FrozenMap(fields))
 
 
-def log_line(record: bytes) -> Signal | None:
-    """The text of a record of the log, and its number; None: it is none."""
+def log_line(record: bytes, *, early: bool = False) -> Signal | None:
+    """The text of a record of the log, and its number; None: it is none.
+
+    Args:
+        record: As the kernel tells it.
+        early: It was said before anybody listened; what is said now needs no time, and the clock
+            of the log drifts from all others. Like the monotonic one it stands still while the
+            machine sleeps: of what was said before that the age is too low, and of the rest right.
+    """
     found = _RECORD.match(record)
     if found is None:
         return None
-    fields = FrozenMap({NUMBER: found[1].decode()})
-    return Signal(source=LOG, text=found[2].decode(errors="replace"), fields=fields)
+    fields = {NUMBER: found[1].decode(), **({SAID_US: found[2].decode()} if early else {})}
+    text = found[3].decode(errors="replace")
+    return Signal(source=LOG, text=text, fields=FrozenMap(fields))
 
 
 class FileEar:
@@ -112,6 +122,7 @@ class Ear:
         self._kmsg = kmsg
         self._waiting: asyncio.Queue[Signal] = asyncio.Queue(_MOST_WAITING)
         self._missed = False
+        self._early = True
 
     async def listen(self, take: Callable[[Signal], Awaitable[None]]) -> None:
         """Let every signal be taken, one after the other, as long as the task lives."""
@@ -177,10 +188,14 @@ class Ear:
         stack.callback(loop.remove_reader, number)
 
     def _read_log(self, number: int) -> None:
-        record = os.read(number, _ROOM)
+        try:
+            record = os.read(number, _ROOM)
+        except BlockingIOError:
+            self._early = False
+            raise
         if not record:
             raise OSError(errno.EIO, "it has come to an end")
-        self._put(log_line(record))
+        self._put(log_line(record, early=self._early))
 
     def _put(self, signal: Signal | None) -> None:
         if signal is None:

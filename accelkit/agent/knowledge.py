@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from datetime import timedelta
 from functools import partial
 
 import attrs
@@ -320,7 +321,13 @@ class Knowledge:
         await self._holders.ask(self.store.view)
         self.commit()
 
-    def hear(self, vendor: str, events: Iterable[Event], at: Numbered | None = None) -> None:
+    def hear(
+        self,
+        vendor: str,
+        events: Iterable[Event],
+        at: Numbered | None = None,
+        said_s: float | None = None,
+    ) -> None:
         """Write down *events*; the next look at health takes them into account.
 
         What is about a device of another vendor alone is left out: uevents do not say whose it is.
@@ -329,14 +336,18 @@ class Knowledge:
             vendor: Who told.
             events: In the order in which they came.
             at: Which signal they were made of, if it may be heard again.
+            said_s: When that was said, in monotonic seconds; None: now.
         """
+        now_s = self._clock.monotonic()
+        at_s = now_s if said_s is None else min(said_s, now_s)
+        now = self._clock.now() - timedelta(seconds=now_s - at_s)
         devices = self.store.view.snapshot.devices
         own = [device for device in devices if device.id.vendor == vendor]
         strange = {a for d in devices if d.id.vendor != vendor for a in d.aliases}
         strange -= {alias for device in own for alias in device.aliases}
         serious = {c.code for d in own for c in d.conditions if c.severity is not Severity.INFO}
         ours = [event for event in events if event.subject not in strange]
-        self.heard.take(vendor, ours, self._clock.now(), serious=serious, at=at)
+        self.heard.take(vendor, ours, now, now_s=at_s, serious=serious, at=at)
 
     def join(self, told: Told) -> None:
         """Take over what the instance that leads heard."""

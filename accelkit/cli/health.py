@@ -95,10 +95,18 @@ def _list(view: "View", evidence: "Iterable[Evidence]", devices: "Collection[Dev
         assert isinstance(verdict, dict)
         # Seconds of this boot, and what damping remembers in them, say nothing to others.
         told = {key: value for key, value in verdict.items() if key not in {"past", "sinceS"}}
-        items.append({"device": str(device), "verdict": told, "evidence": to_tree(found)})
+        items.append({"device": str(device), "verdict": told, "evidence": _heard_of(found)})
     others = _others(view, evidence) if len(devices) == len(view.devices) else ()
     kind = {"apiVersion": API_VERSION, "kind": "HealthList"}
-    return {**kind, "items": items, "others": to_tree(tuple(others))}
+    return {**kind, "items": items, "others": _heard_of(others)}
+
+
+def _heard_of(evidence: "Iterable[Evidence]") -> "Tree":
+    import attrs  # noqa: PLC0415 - see command
+
+    from accelkit.core.serde import to_tree  # noqa: PLC0415 - loads cattrs
+
+    return to_tree(tuple(attrs.evolve(entry, last_s=None) for entry in evidence))
 
 
 def _say(forgotten: "Forgotten") -> None:

@@ -24,6 +24,8 @@ def record(
     events: Iterable[Event],
     now: datetime,
     serious: Collection[str] = (),
+    *,
+    now_s: float | None = None,
 ) -> tuple[Evidence, ...]:
     """Add *events* of *vendor* to *evidence*: one entry per vendor, subject and code.
 
@@ -34,6 +36,7 @@ def record(
         now: When they came. No two entries of *vendor* have it as their time, and later ones have
             later times though the clock was set back: of a fault and its cure they show the order.
         serious: Codes of entries that are the last to be dropped.
+        now_s: Monotonic seconds of *now*.
 
     Returns:
         Sorted by vendor, subject and code; at most MOST_EVIDENCE entries of *vendor*, those that
@@ -54,6 +57,7 @@ def record(
             first=at if before is None else before.first,
             last=at,
             data=event.data,
+            last_s=now_s,
         )
     return _bounded(kept, serious)
 

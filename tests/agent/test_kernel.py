@@ -9,13 +9,14 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+import attrs
 import pytest
 
 from accelkit.agent import interpreting as interpretation, kernel
 from accelkit.agent.admission import Pending
 from accelkit.agent.holders import Holders
 from accelkit.agent.interpreting import Interpreting
-from accelkit.agent.kernel import MISSED, Ear, FileEar, log_line, uevent
+from accelkit.agent.kernel import MISSED, SAID_US, Ear, FileEar, log_line, uevent
 from accelkit.agent.knowledge import Knowledge
 from accelkit.agent.problems import Problems
 from accelkit.agent.sources import Source
@@ -70,6 +71,13 @@ def test_line_of_the_log_is_its_text_and_its_number() -> None:
     )
 
 
+def test_line_that_was_there_before_says_when_it_was_said() -> None:
+    found = log_line(b"4,1339,5140900,-;NVRM: Xid\n", early=True)
+
+    assert found is not None
+    assert found.fields == {"number": "1339", "said": "5140900"}
+
+
 @pytest.mark.parametrize("record", [b"", b"text alone", b"4,1;x", b"\xff\xfe"])
 def test_what_is_no_record_is_nothing(record: bytes) -> None:
     assert log_line(record) is None
@@ -117,6 +125,11 @@ async def test_records_of_the_log_are_told_from_its_beginning_on(tmp_path: Path)
             await heard.until("kernel", "second")
     finally:
         os.close(writer)
+
+    assert [one.fields.get(SAID_US) for one in heard.signals if one.source == "kernel"] == [
+        "1",
+        None,
+    ]
 
 
 @pytest.mark.parametrize("number", [errno.EPIPE, errno.ENOBUFS])
@@ -303,6 +316,23 @@ async def test_signals_that_a_vendor_named_become_its_evidence(tmp_path: Path) -
         ("hearing", "hot"),
         ("hearing", "wedged"),
     ]
+
+
+@pytest.mark.parametrize("ago_s,counts_s", [(60, 60), (-60, 0)])
+async def test_line_from_before_the_first_start_has_the_time_when_it_was_said(
+    tmp_path: Path, ago_s: int, counts_s: int
+) -> None:
+    knowledge = knowing(tmp_path, Hearing(None))
+    said_us = str(int((CLOCK.monotonic() - ago_s) * 1e6))
+
+    async with interpreting(knowledge) as told:
+        await told(attrs.evolve(line("Toy: hot"), fields=FrozenMap({SAID_US: said_us})))
+        await told(line("Toy: cold"))
+
+    now_s, now = CLOCK.monotonic(), CLOCK.now()
+    cold, hot = knowledge.heard.evidence
+    assert [now_s - (e.last_s or 0) for e in (cold, hot)] == pytest.approx([0, counts_s], abs=20)
+    assert (now - hot.last).total_seconds() == pytest.approx(counts_s, abs=20)
 
 
 async def test_uevent_wakes_the_readers_that_named_its_subsystem(tmp_path: Path) -> None:

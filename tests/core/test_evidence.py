@@ -46,6 +46,12 @@ def test_events_of_one_kind_are_one_entry_with_count_and_times() -> None:
     )
 
 
+def test_an_entry_knows_when_its_last_event_was_for_durations() -> None:
+    once = record((), "toy", [XID], START, now_s=5.0)
+
+    assert [e.last_s for e in record(once, "toy", [XID], LATER, now_s=7.0)] == [7.0]
+
+
 def test_an_event_of_the_whole_vendor_has_no_subject() -> None:
     [kept] = record((), "toy", [Event(subject=None, code="fabric-down", source="kernel")], START)
 

@@ -118,6 +118,8 @@ class Evidence:
     last: datetime
     data: FrozenMap[str, str] = FrozenMap()
     """Of the last event."""
+    last_s: float | None = attrs.field(default=None, eq=False)
+    """Monotonic seconds of this boot at the last event, for durations; None: not known."""
 
 
 @attrs.frozen(kw_only=True, field_transformer=freeze)

@@ -1,7 +1,6 @@
 """What is wrong with a GPU now. Not here: how events are heard, and what XIDs mean."""
 
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 
 from accelkit import Condition, Device, Evidence, Scope, Severity
@@ -58,28 +57,11 @@ _HARMLESS = frozenset({0, *(n for n, told in _ACTIONS.items() if told[1] is not 
 _UNCORRECTED, _VOLATILE = 1, 0  # nvml.h, nvmlMemoryErrorType_t and nvmlEccCounterType_t
 
 
-class Fading:
-    """Remembers since when this process knows of each event, to forget the harmless ones."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._heard: dict[tuple[str, str], tuple[int, float]] = {}
-
-    def is_over(self, evidence: Evidence) -> bool:
-        """Whether *evidence* has not grown for a while."""
-        key = (evidence.subject, evidence.code)
-        count, since = self._heard.get(key, (0, 0.0))
-        if count != evidence.count:
-            self._heard[key] = (evidence.count, self._clock())
-            return False
-        return self._clock() - since > FADE_S
-
-
 def read_conditions(
     nvml: Nvml,
     device: Device,
     evidence: tuple[Evidence, ...],
-    fading: Fading,
+    now_s: float,
     ignored: Collection[int],
 ) -> Iterator[Condition]:
     """What is wrong with *device*; of a partition only what is its own.
@@ -105,7 +87,7 @@ def read_conditions(
     for event in evidence:
         # The same XID may have been heard from the library and from the kernel log.
         if event.subject in own and event.code not in told:
-            for condition in _of_event(event, asked, fading, ignored):
+            for condition in _of_event(event, asked, now_s, ignored):
                 told[condition.code] = condition
     yield from told.values()
 
@@ -183,7 +165,7 @@ def _fabric(nvml: Nvml, handle: Handle) -> Iterator[Condition]:
 
 
 def _of_event(
-    event: Evidence, asked: int | None, fading: Fading, ignored: Collection[int]
+    event: Evidence, asked: int | None, now_s: float, ignored: Collection[int]
 ) -> Iterator[Condition]:
     number = xid.number_of(event.code)
     if number is None or number in ignored:
@@ -194,7 +176,7 @@ def _of_event(
         # The driver knows best what is still to be done; a fault that is mended is only told.
         severity = Severity.DEGRADED if asked in _HARMLESS else Severity.FATAL
         scope = Scope.TREE
-    elif fading.is_over(event):
+    elif event.last_s is not None and now_s - event.last_s > FADE_S:
         return
     times = "" if event.count == 1 else f", {event.count} times"
     text = f"XID {number}{times}: {fault.action}"

@@ -1,5 +1,6 @@
 """The NVIDIA vendor: which ability is where. Not here: how each of them works."""
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
@@ -146,7 +147,6 @@ class Nvidia(
         self._means = sharing.Means(library=options.hami_core, daemons=options.mps_directory)
         self._sessions: dict[Host, Nvml] = {}
         self._patience = Patience(discovery.READING_S)
-        self._fading = health.Fading()
         self._ear = Ear()
 
     def discover(self, host: Host) -> Iterator[Device | Unreadable]:
@@ -168,7 +168,7 @@ class Nvidia(
         self, host: Host, device: Device, evidence: tuple[Evidence, ...]
     ) -> Iterable[Condition]:
         return health.read_conditions(
-            self.nvml(host), device, evidence, self._fading, self._chosen.ignore_xids
+            self.nvml(host), device, evidence, time.monotonic(), self._chosen.ignore_xids
         )
 
     def listen(self, host: Host, timeout_s: float) -> Iterable[Event]:

@@ -1,8 +1,11 @@
+import time
+
+import attrs
 import pytest
 
 from accelkit import Event, Scope, Severity, SourceError
 from accelkit.vendors.nvidia import health
-from accelkit.vendors.nvidia.health import CONDITIONS, FADE_S, Fading
+from accelkit.vendors.nvidia.health import CONDITIONS, FADE_S
 from accelkit.vendors.nvidia.vendor import NvidiaOptions
 from tests.vendors.nvidia.bench import Make
 from tests.vendors.opened import as_evidence
@@ -193,16 +196,20 @@ def test_message_says_how_often_and_what_to_do(bench: Make) -> None:
     assert found.message == "XID 31, 3 times: restart the application"
 
 
-def test_harmless_event_fades_and_shows_again_when_it_comes_again() -> None:
-    now = [0.0]
-    fading = Fading(lambda: now[0])
-    (once,) = as_evidence("nvidia", [xid(31, "GPU-1")])
-    (twice,) = as_evidence("nvidia", [xid(31, "GPU-1")] * 2)
+@pytest.mark.parametrize("number,fades", [(31, True), (48, True), (79, False)])
+def test_event_that_asks_for_nothing_fades_from_when_it_was_told(
+    bench: Make, number: int, fades: bool
+) -> None:
+    made = bench("h100", 1)
+    (gpu,) = made.devices()
+    told = as_evidence("nvidia", [xid(number, gpu.id.name)])
 
-    assert not fading.is_over(once)
-    now[0] = FADE_S + 1
-    assert fading.is_over(once)
-    assert not fading.is_over(twice)
+    def shown(ago_s: float) -> bool:
+        last_s = time.monotonic() - ago_s
+        evidence = tuple(attrs.evolve(entry, last_s=last_s) for entry in told)
+        return bool([*made.vendor.conditions(made.host, gpu, evidence)])
+
+    assert [shown(0), shown(FADE_S - 60), shown(FADE_S + 1)] == [True, True, not fades]
 
 
 def test_vanished_gpu_raises_rather_than_being_healthy(bench: Make) -> None:
