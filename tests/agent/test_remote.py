@@ -31,7 +31,7 @@ from accelkit.testing.hosts import open_host
 from accelkit.testing.simulate import simulate
 from accelkit.vendors.nvidia.vendor import Nvidia, NvidiaOptions
 from tests.agent.acme import AcmeClaim, isolated, open_files
-from tests.agent.acme_host import acme_host, order
+from tests.agent.acme_host import order
 from tests.agent.remotes import (
     PATIENCE_S,
     asked,
@@ -46,18 +46,7 @@ from tests.agent.remotes import (
 from tests.agent.toys import Cutting, Toy, cut_host
 from tests.processes import ROOT
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return acme_host(tmp_path)
-
-
-@pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Processes follow each other quickly."""
-    monkeypatch.setattr(remote, "PAUSES_S", (0.05, 0.1))
+pytestmark = [pytest.mark.timeout(300), pytest.mark.slow, pytest.mark.usefixtures("soon")]
 
 
 async def test_vendor_is_asked_in_one_process_that_is_not_this_one(root: Path) -> None:

@@ -18,7 +18,7 @@ from accelkit.agent.sources import Source
 from accelkit.core.clock import RealClock
 from accelkit.core.errors import PluginError, SourceError, SourceTimeout, WorkerDied
 from tests.agent.acme import isolated, open_files
-from tests.agent.acme_host import acme_host, order
+from tests.agent.acme_host import order
 from tests.agent.remotes import (
     HURRY,
     PATIENCE_S,
@@ -32,19 +32,8 @@ from tests.agent.remotes import (
 )
 from tests.agent.toys import Toy
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(300), pytest.mark.slow, pytest.mark.usefixtures("soon")]
 MIB = 1 << 20
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return acme_host(tmp_path)
-
-
-@pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Processes follow each other quickly."""
-    monkeypatch.setattr(remote, "PAUSES_S", (0.05, 0.1))
 
 
 async def why(source: Source, root: Path, word: str) -> str:

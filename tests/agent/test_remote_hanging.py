@@ -9,7 +9,6 @@ from accelkit.agent import calls, remote, remote_process
 from accelkit.core.clock import RealClock
 from accelkit.core.errors import DriverUnresponsive, SourceTimeout
 from tests.agent.acme import isolated
-from tests.agent.acme_host import acme_host
 from tests.agent.freezer import Freezer, freezer
 from tests.agent.remotes import (
     PATIENCE_S,
@@ -24,12 +23,7 @@ from tests.agent.remotes import (
 )
 from tests.agent.toys import device
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return acme_host(tmp_path)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.slow, pytest.mark.usefixtures("soon")]
 
 
 @pytest.fixture
@@ -39,9 +33,7 @@ def ice() -> Iterator[Freezer]:
 
 
 @pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Processes follow each other quickly, and are given up quickly."""
-    monkeypatch.setattr(remote, "PAUSES_S", (0.05, 0.1))
+def _given_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_process, "KILL_S", 0.2)
 
 
