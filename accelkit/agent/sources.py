@@ -18,6 +18,7 @@ from accelkit.core.allocation import ContainerEdits, Edits, Finding, Grant, Samp
 from accelkit.core.clock import Clock
 from accelkit.core.errors import (
     AccelkitError,
+    AllocationError,
     PluginError,
     SourceError,
     SourceTimeout,
@@ -35,7 +36,7 @@ from accelkit.core.model import (
 )
 from accelkit.core.policy import Offer
 from accelkit.core.reading import HealthReading
-from accelkit.core.values import FrozenMap
+from accelkit.core.values import FrozenMap, Standing
 from accelkit.core.vendor import Signal, Signals, SupportsDiagnosis, SupportsHolders, Vendor
 
 T = TypeVar("T")
@@ -155,12 +156,14 @@ class Source:
         """Make what is missing or out of date of the edits of *wanted*; never raises.
 
         What cannot be made is tried again at the next call; edits of a device as it was before
-        would be a guess.
+        would be a guess. So would those of one that its vendor does not find any more, say since
+        its driver is gone: they are asked for again.
         """
         if report.answered:
             self._software = report.software
         for device, terms in wanted.values():
-            if not self.made.current(device, terms, self._software):
+            stale = report.answered and device.standing is Standing.STALE
+            if stale or not self.made.current(device, terms, self._software):
                 await self._make(device, terms)
 
     def forget_edits_but(self, *offered: Offered) -> None:
@@ -175,6 +178,9 @@ class Source:
             edits = await self._work(calls.LONE_EDITS, (bare(device), terms), {device.root})
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything
             self._note(subject, error)
+            current = self.made.current(device, terms, self._software)
+            if current and not isinstance(error, AllocationError):
+                return  # it does not say that they are wrong
         else:
             self.problems.pop(subject, None)
         self.made.keep(device, terms, self._software, edits)

@@ -4,17 +4,25 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 
+import attrs
 import pytest
 
 from accelkit.agent import sources
 from accelkit.agent.sources import Source
 from accelkit.core.allocation import Edits, Grant, Granted
 from accelkit.core.clock import RealClock
-from accelkit.core.errors import AccessDenied, IllegalSet, PluginError, SourceTimeout
+from accelkit.core.errors import (
+    AccessDenied,
+    IllegalSet,
+    MissingParts,
+    PluginError,
+    SourceTimeout,
+)
 from accelkit.core.host import Host
-from accelkit.core.model import Condition, Device, Evidence, Unreadable
+from accelkit.core.model import Condition, Device, Evidence, Unreadable, VendorReport
 from accelkit.core.policy import Offer
 from accelkit.core.real_host import RealHost
+from accelkit.core.values import Standing
 from accelkit.core.vendor import SupportsHealth, Vendor
 from tests.agent.toys import PATIENCE_S, Sets, Toy, until
 
@@ -98,6 +106,41 @@ async def test_only_devices_of_the_vendor_are_asked_about(tmp_path: Path) -> Non
     reading = await source(tmp_path, toy).assess(devices, ())
 
     assert {str(i) for i in reading.conditions} == {"toy/a"}
+
+
+class Moody(Toy):
+    """Refuses edits once it is told how."""
+
+    error: Exception | None = None
+
+    def edits(self, host: Host, grant: Grant) -> Edits:
+        if self.error is not None:
+            raise self.error
+        return super().edits(host, grant)
+
+
+@pytest.mark.parametrize(
+    "answered, error, kept",
+    [
+        (True, MissingParts("no driver"), False),
+        (True, SourceTimeout("late"), True),
+        (False, MissingParts("no driver"), True),
+    ],
+)
+async def test_what_containers_needed_of_a_stale_device_holds_until_its_vendor_refuses_it(
+    tmp_path: Path, *, answered: bool, error: Exception, kept: bool
+) -> None:
+    moody, terms = Moody(), Offer(name="all")
+    made = source(tmp_path, moody)
+    device = moody.device("a", kind="toy")
+    await made.make_edits({device.id: (device, terms)}, VendorReport(vendor="toy", answered=True))
+
+    moody.error = error
+    stale = attrs.evolve(device, standing=Standing.STALE)
+    report = VendorReport(vendor="toy", answered=answered)
+    await made.make_edits({device.id: (stale, terms)}, report)
+
+    assert (made.made.get(device.id, terms) is not None) is kept
 
 
 async def test_refusal_of_a_set_reaches_who_asks(tmp_path: Path) -> None:

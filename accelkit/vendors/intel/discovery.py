@@ -155,7 +155,7 @@ def _whole(vendor: Vendor, card: cards.Card, software: cards.Software, cut: srio
         locality=function.locality,
         nodes=card.nodes,
         attributes=shown,
-        own={"pciAddress", "sriov"},
+        own={"pciAddress"},
         capacity={} if memory is None else {"memory": memory},
         slots=cut.total,
         profiles=sriov.profiles_of(cut, memory),

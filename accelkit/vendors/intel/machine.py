@@ -45,7 +45,7 @@ class IntelMachine(Machine):
     vendor = states.VENDOR
     products: ClassVar[tuple[str, ...]] = tuple(PRODUCTS)
     verbs: ClassVar[Mapping[str, str]] = {v: usage for v, (usage, _) in states.VERBS.items()}
-    history = frozenset({"boots"})
+    history = frozenset({"probes"})
     options: ClassVar[Mapping[str, str]] = {
         "driver": "i915 or xe, whatever the product has by default",
         "backport": "version of the i915 of Intel's own packages, instead of the kernel's",
@@ -181,8 +181,8 @@ class IntelMachine(Machine):
         )
 
     def _numbers(self, state: State, index: int) -> Numbers:
-        boots = states.number(states.of(state, self.vendor), "boots")
-        return numbers(self.part, (index + boots) % self.part.count)
+        probes = states.number(states.of(state, self.vendor), "probes")
+        return numbers(self.part, (index + probes) % self.part.count)
 
     def _nodes(self, state: State, place: PciPlace, names: Numbers) -> Iterator[Entry]:
         there = not states.of(state, self.vendor).get("nodeless")

@@ -1,7 +1,8 @@
 """Virtual functions: a GPU cut by their number. Not here: what each of them shows."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 import attrs
 
@@ -27,6 +28,8 @@ _PAUSE_S = 0.05
 _COUNTS = (1, 2, 4, 8, 16, 32, 64)
 """What is offered, beside as many as there can be and what is there: each further number would be
 another counter of every partition."""
+_OF_VIRTUAL: Mapping[str, bool | str] = MappingProxyType({"type": "vf", "sriov": False})
+"""What each of them says, whatever its GPU does."""
 
 
 def total_of(function: PciFunction) -> int:
@@ -87,7 +90,7 @@ def profiles_of(cut: Cut, memory: int | None) -> list[Profile]:
             limit=n,
             mode=mode_name(n),
             capacity=FrozenMap({} if memory is None else {"memory": memory // n}),
-            attributes=FrozenMap({"type": "vf"}),
+            attributes=FrozenMap(_OF_VIRTUAL),
         )
         for n in _counts(cut)
     ]

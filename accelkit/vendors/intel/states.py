@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from accelkit import SourceError
 from accelkit.testing.machines import Json, State
+from accelkit.vendors.intel import facts
 
 if TYPE_CHECKING:
     from accelkit.vendors.intel.machine import IntelMachine
@@ -16,6 +17,8 @@ METHODS = ("none", "rebind", "bus-reset", "vendor-specific")
 """Ways to bring a wedged GPU back, by how much they disturb (Linux, drm-uapi.rst)."""
 _KEPT = ("vfs", "passed", "bound", "holders")
 """Fields that say how a GPU is used, not how it is."""
+_DRIVERS_OWN = {"dump", "vfs", "passed"}
+"""Fields of what goes with the driver."""
 
 Fields: TypeAlias = dict[str, Json]
 Step: TypeAlias = Callable[["IntelMachine", State, tuple[str, ...]], State]
@@ -62,11 +65,11 @@ def loaded(state: State) -> bool:
 
 def booted(machine: "IntelMachine", state: State) -> State:
     """Nothing is left but that cards have other numbers; what firmware is damaged stays damaged."""
-    boots = number(of(state, VENDOR), "boots") + 1
+    probes = number(of(state, VENDOR), "probes") + 1
     damaged: State = {
         u: {"survival": True} for u in machine.units() if of(state, u).get("survival")
     }
-    return {VENDOR: {"boots": boots}, **damaged}
+    return {VENDOR: {"probes": probes}, **damaged}
 
 
 def with_vfs(machine: "IntelMachine", state: State, unit: str, text: str) -> State:
@@ -107,10 +110,34 @@ def _bind(machine: "IntelMachine", state: State, args: tuple[str, ...]) -> State
     unit = machine.unit("bind", args)
     if len(args) != 2:
         raise machine.misused("bind", "names no driver")
-    kept = {k: v for k, v in of(state, unit).items() if k not in {"dump", "vfs", "passed"}}
     default = machine.driver
     bound = None if args[1] == default else "" if args[1] == "none" else args[1]
-    return changed({**state, unit: kept}, unit, bound=bound)
+    return changed(_driverless(state, unit), unit, bound=bound)
+
+
+def _driverless(state: State, unit: str) -> State:
+    return {**state, unit: {k: v for k, v in of(state, unit).items() if k not in _DRIVERS_OWN}}
+
+
+def _unload(machine: "IntelMachine", state: State, args: tuple[str, ...]) -> State:
+    """Every GPU is unbound.
+
+    Source:
+        Linux, drivers/gpu/drm/xe/xe_pci.c, xe_pci_remove: it disables virtual functions.
+    """
+    del args
+    for unit in machine.units():
+        if of(state, unit).get("bound", machine.driver) in facts.DRIVERS:
+            state = _driverless(state, unit)
+    return changed(state, VENDOR, unloaded=True)
+
+
+def _load(machine: "IntelMachine", state: State, args: tuple[str, ...]) -> State:
+    """Cards may have other numbers, as after a boot."""
+    del machine, args
+    vendor = of(state, VENDOR)
+    probes = number(vendor, "probes") + (not loaded(state))
+    return changed(state, VENDOR, unloaded=None, probes=probes)
 
 
 def _health(machine: "IntelMachine", state: State, args: tuple[str, ...]) -> State:
@@ -230,8 +257,8 @@ VERBS: Mapping[str, tuple[str, Step]] = {
     "hold": ("hold UNIT PID [VF]", _hold),
     "free": ("free UNIT", _free),
     "rubbish": ("rubbish UNIT FILE", _rubbish),
-    "unload": ("unload", _all("unloaded", value=True)),
-    "load": ("load", _all("unloaded", value=None)),
+    "unload": ("unload", _unload),
+    "load": ("load", _load),
     "no-nodes": ("no-nodes", _all("nodeless", value=True)),
     "no-autoprobe": ("no-autoprobe", _all("manual", value=True)),
 }

@@ -1,5 +1,6 @@
 """Events that NVML delivers once. Not here: what is made of them."""
 
+import ctypes
 import threading
 from collections.abc import Iterator
 
@@ -22,6 +23,8 @@ class Ear:
         self._events: Handle | None = None
         self._heard_of: tuple[Nvml, int, int] | None = None
         """Session, its generation and the number of GPUs when they were registered."""
+        self._uuids: dict[int, str] = {}
+        """By where the handle of a GPU points: one that is lost does not tell it any more."""
         self._idle = threading.Event()
 
     def listen(self, nvml: Nvml, timeout_s: float) -> Iterator[Event]:
@@ -57,8 +60,9 @@ class Ear:
         events = nvml.maybe("nvmlEventSetCreate")
         if events is None:
             return  # a platform without events: nobody will be heard, and nothing is wrong
-        listening = sum(_register_one(nvml, index, events) for index in range(gpus))
-        if listening:
+        heard = [h for i in range(gpus) if (h := _register_one(nvml, i, events)) is not None]
+        self._uuids = {_place(h): uuid for h in heard if (uuid := _uuid(nvml, h)) is not None}
+        if heard:
             self._events = events
         else:
             nvml.maybe("nvmlEventSetFree", events)
@@ -82,41 +86,54 @@ class Ear:
                 if error.value == facts.TIMEOUT:
                     return
                 raise
-            yield from _event(nvml, data)
+            yield self._event(nvml, data)
             wait_ms = 0  # take what else is there, then answer
 
+    def _event(self, nvml: Nvml, data: Answer) -> Event:
+        if data.eventType == xid.XID_EVENT:
+            code = xid.code_of(number(data.eventData, "an XID", _MOST_XID))
+        elif data.eventType in xid.EVENTS:
+            code = xid.EVENTS[data.eventType]
+        else:
+            raise Rubbish(f"an event has type {data.eventType}")
+        gi, ci = data.gpuInstanceId, data.computeInstanceId
+        told = {} if gi == _NO_INSTANCE else {"gpu-instance": str(gi), "compute-instance": str(ci)}
+        return Event(
+            subject=self._subject(nvml, data.device, gi, ci),
+            code=code,
+            source="nvml",
+            data=FrozenMap(told),
+        )
 
-def _register_one(nvml: Nvml, index: int, events: Handle) -> bool:
-    """Whether the GPU at *index* will be heard; a sick one costs only itself."""
+    def _subject(self, nvml: Nvml, handle: Handle, gi: int, ci: int) -> str | None:
+        """The MIG device that had it, else the GPU, else nobody: then it is about all."""
+        try:
+            part = None if gi == _NO_INSTANCE else mig_device_of(nvml, handle, gi, ci)
+        except SourceError:
+            part = None
+        return part or _uuid(nvml, handle) or self._uuids.get(_place(handle))
+
+
+def _register_one(nvml: Nvml, index: int, events: Handle) -> Handle | None:
+    """The GPU at *index*, if it will be heard; a sick one costs only itself."""
     try:
         handle = nvml.ask("nvmlDeviceGetHandleByIndex", index)
         kinds = nvml.maybe("nvmlDeviceGetSupportedEventTypes", handle) or 0
         if kinds & _WANTED:
             nvml.ask("nvmlDeviceRegisterEvents", handle, kinds & _WANTED, events)
-    except SourceError:
-        return False
-    return bool(kinds & _WANTED)
-
-
-def _event(nvml: Nvml, data: Answer) -> Iterator[Event]:
-    if data.eventType == xid.XID_EVENT:
-        code = xid.code_of(number(data.eventData, "an XID", _MOST_XID))
-    elif data.eventType in xid.EVENTS:
-        code = xid.EVENTS[data.eventType]
-    else:
-        raise Rubbish(f"an event has type {data.eventType}")
-    gi, ci = data.gpuInstanceId, data.computeInstanceId
-    told = {} if gi == _NO_INSTANCE else {"gpu-instance": str(gi), "compute-instance": str(ci)}
-    yield Event(
-        subject=_subject(nvml, data.device, gi, ci), code=code, source="nvml", data=FrozenMap(told)
-    )
-
-
-def _subject(nvml: Nvml, handle: Handle, gi: int, ci: int) -> str | None:
-    """The MIG device that had it, else the GPU, else nobody: then it is about all."""
-    try:
-        uuid = read_uuid(nvml, handle)
-        part = None if gi == _NO_INSTANCE else mig_device_of(nvml, handle, gi, ci)
+            return handle
     except SourceError:
         return None
-    return part or uuid
+    return None
+
+
+def _place(handle: Handle) -> int:
+    """Where *handle* points: that of an event is the same as that which was registered."""
+    return ctypes.cast(handle, ctypes.c_void_p).value or 0
+
+
+def _uuid(nvml: Nvml, handle: Handle) -> str | None:
+    try:
+        return read_uuid(nvml, handle)
+    except SourceError:
+        return None

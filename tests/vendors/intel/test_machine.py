@@ -96,6 +96,19 @@ def test_every_boot_gives_cards_other_numbers(bench: Make) -> None:
     assert len({tuple(cards) for cards in seen}) == 3
 
 
+def test_driver_that_is_loaded_anew_numbers_cards_otherwise_and_has_no_virtual_functions(
+    bench: Make,
+) -> None:
+    made = bench("arc-pro-b60", 2)
+    made.do("vfs gpu-1 2")
+    before = [made.paths(d)[0] for d in made.devices() if d.parent is None]
+
+    made.do("unload", "load")
+
+    assert len(made.devices()) == 2
+    assert [made.paths(d)[0] for d in made.devices()] == before[::-1]
+
+
 def test_rubbish_stays_until_it_is_restored(bench: Make) -> None:
     made = bench("arc-pro-b60", 1)
     made.do("rubbish gpu-0 sriov_totalvfs", "rubbish gpu-0 gpu_health")

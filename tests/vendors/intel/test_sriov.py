@@ -58,7 +58,7 @@ def test_virtual_functions_are_partitions_named_by_their_place(bench: Make) -> N
     assert made.paths(parts[0]) == ["/dev/dri/card1", "/dev/dri/renderD129"]
     assert parts[0].capacity == {"memory": 6 * GIB}
     assert parts[0].attributes["type"] == "vf"
-    assert "sriov" not in parts[0].attributes
+    assert parts[0].attributes["sriov"] is False
     assert contradictions((whole, *parts), (), ()) == ()
 
 

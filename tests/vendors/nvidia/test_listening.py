@@ -19,6 +19,16 @@ def test_xid_is_heard_once(bench: Make) -> None:
     assert made.listen() == []
 
 
+@pytest.mark.parametrize("event", ["xid gpu-1 79", "xid gpu-1 79 9"])
+def test_event_of_a_gpu_that_is_lost_meanwhile_is_still_its_own(bench: Make, event: str) -> None:
+    made = bench("h100", 2)
+    second = made.devices()[1]
+    made.listen()
+    made.do(event, "lose gpu-1")
+
+    assert [e.subject for e in made.listen()] == [second.handle]
+
+
 def test_wait_ends_with_the_event(bench: Make) -> None:
     made = bench("h100", 1)
     made.listen()
