@@ -80,6 +80,8 @@ def instance_device(
         NotThere: The kernel module shows no right to it: it is just being made or unmade.
     """
     uuid = instance.uuid
+    # No other partition can draw.
+    graphics = [n for n in parent.nodes if n.path.startswith(nodes.GRAPHICS)]
     return vendor.partition(
         parent,
         _profile(parent, instance),
@@ -89,6 +91,7 @@ def instance_device(
             DeviceNode(path=nodes.gpu_path(gpu.minor)),
             *nodes.control_nodes(host),
             *nodes.instance_nodes(host, gpu.minor, instance.gi, instance.ci),
+            *(graphics if instance.profile.endswith("+gfx") else ()),
         ],
         aliases=() if uuid is None else (uuid,),
         handle=uuid,

@@ -1,6 +1,9 @@
 """What keeps GPUs from being served, in words. Reads only; works without the driver."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import attrs
 
 from accelkit import (
     DriverNotReady,
@@ -16,8 +19,11 @@ from accelkit import (
 from accelkit.vendors.nvidia import driver, edits, nodes
 from accelkit.vendors.nvidia.discovery import FOREIGN_DRIVERS, bound_to, unsupported_platform
 from accelkit.vendors.nvidia.nvml import Nvml
-from accelkit.vendors.nvidia.reading import count_gpus
+from accelkit.vendors.nvidia.patience import Patience
+from accelkit.vendors.nvidia.reading import count_gpus, read_excluded
 
+_ANSWER_S = 5.0
+"""Seconds for all GPUs together."""
 _TOOLKIT = ("/usr/bin/nvidia-ctk", "/usr/bin/nvidia-container-runtime")
 
 
@@ -55,9 +61,10 @@ def diagnose(
             sure=True,
         )
         return
-    yield from _files(host, driver_root)
     yield from _nodes(host)
-    yield from _library(session, len(functions))
+    served = sum(bound_to(function) in {"nvidia", None} for function in functions)
+    yield from _library(host, session, served)
+    yield from _files(host, driver_root)
 
 
 def _binding(functions: Sequence[PciFunction]) -> Iterator[Finding]:
@@ -114,13 +121,17 @@ def _nodes(host: Host) -> Iterator[Finding]:
             yield finding
 
 
-def _library(session: Callable[[], Nvml], functions: int) -> Iterator[Finding]:
+def _library(host: Host, session: Callable[[], Nvml], functions: int) -> Iterator[Finding]:
     try:
         nvml = session()
         listed = count_gpus(nvml)
-        yield from _persistence(nvml, listed)
+        excluded = read_excluded(nvml)
+        yield from _each(nvml, listed)
     except StartOver as error:
-        yield _failing("driver and library have different versions", error)
+        loaded = f"{error}; that of the loaded module is {driver.loaded_version(host)}"
+        yield attrs.evolve(
+            _failing("driver and library have different versions", error), proof=loaded
+        )
         return
     except LibraryMissing as error:
         yield _failing("NVML", error)
@@ -128,11 +139,12 @@ def _library(session: Callable[[], Nvml], functions: int) -> Iterator[Finding]:
     except (DriverNotReady, SourceError) as error:
         yield _failing("the driver", error)
         return
-    if listed < functions:
+    if listed + len(excluded) < functions:
+        out = f" and excludes {len(excluded)}" if excluded else ""
         yield Finding(
             symptom="GPUs are missing",
             suspect="some GPUs",
-            proof=f"{functions} are in sysfs, the driver lists {listed}",
+            proof=f"{functions} are in sysfs, the driver lists {listed}{out}",
             remedy="see dmesg for NVRM messages; a GPU that fell off the bus needs a reboot",
         )
 
@@ -147,20 +159,25 @@ def _failing(suspect: str, error: SourceError) -> Finding:
     )
 
 
-def _persistence(nvml: Nvml, listed: int) -> Iterator[Finding]:
-    off = 0
-    for index in range(listed):
-        try:
-            handle = nvml.ask("nvmlDeviceGetHandleByIndex", index)
-            off += nvml.maybe("nvmlDeviceGetPersistenceMode", handle) == 0
-        except SourceError as error:
+def _is_persistent(nvml: Nvml, index: int) -> bool:
+    handle = nvml.ask("nvmlDeviceGetHandleByIndex", index)
+    return bool(nvml.maybe("nvmlDeviceGetPersistenceMode", handle) != 0)
+
+
+def _each(nvml: Nvml, listed: int) -> Iterator[Finding]:
+    """What each GPU answers; one that hangs keeps nobody from hearing of the others."""
+    jobs = {index: partial(_is_persistent, nvml, index) for index in range(listed)}
+    answers = Patience(_ANSWER_S).gather(jobs)
+    for index, answer in answers.items():
+        if isinstance(answer, SourceError):
             yield Finding(
                 symptom="a GPU is missing",
                 suspect=f"the GPU with index {index}",
-                proof=str(error),
-                remedy=error.remedy,
+                proof=str(answer),
+                remedy=answer.remedy,
                 sure=True,
             )
+    off = sum(answer is False for answer in answers.values())
     if off:
         yield Finding(
             symptom="programs start slowly and error counts vanish",

@@ -28,6 +28,7 @@ from accelkit.vendors.nvidia.reading import (
     count_gpus,
     read_address,
     read_driver,
+    read_excluded,
     read_gpu,
 )
 
@@ -42,12 +43,18 @@ Family: TypeAlias = tuple[Device, list[Device | Unreadable]]
 """A whole GPU and what is cut out of it."""
 
 
+_LOST = "gpu-lost"
+_STALE = frozenset({facts.GPU_IS_LOST, facts.UNKNOWN})
+"""What a session says of a GPU that was reset since it was opened."""
+
+
 class _Failed(SourceError):
     """A GPU that cannot be read, with its address as far as it is known."""
 
     def __init__(self, cause: AccelkitError, address: str | None) -> None:
         super().__init__(str(cause), vendor="nvidia", remedy=cause.remedy)
-        self.found = cause.code
+        self.value = cause.value if isinstance(cause, NvmlError) else None
+        self.found = _LOST if self.value == facts.GPU_IS_LOST else cause.code
         self.address = address
 
 
@@ -128,17 +135,28 @@ def discover_all(
         for function in functions.values():
             yield not_ready(function, str(error), error.remedy)
         return
+    excluded = read_excluded(nvml)
     place = partial(as_devices, vendor, host, functions)
     jobs = {
         index: partial(_read_one, nvml, driver, index, place) for index in range(count_gpus(nvml))
     }
     answers = patience.gather(jobs).values()
-    if any(isinstance(a, _Failed) and a.found == _LOST for a in answers):
+    if any(isinstance(a, _Failed) and a.value in _STALE for a in answers):
         nvml.drop()  # a session does not see a GPU again that was reset meanwhile
-    yield from _told(functions, list(answers))
+    for found in _told(functions, list(answers)):
+        if isinstance(found, Unreadable) and found.subject in excluded:
+            yield _excluded(found.subject)
+        else:
+            yield found
 
 
-_LOST = "gpu-lost"
+def _excluded(address: str) -> Unreadable:
+    return Unreadable(
+        subject=address,
+        code="driver-not-ready",
+        reason="the driver is told to leave it alone",
+        remedy="take it out of the module's option NVreg_ExcludedGpus, and load the driver again",
+    )
 
 
 def _told(
@@ -201,10 +219,7 @@ def _read_one(
     except StartOver:
         raise
     except (SourceError, ModelError) as error:
-        failed = _Failed(error, address)
-        if isinstance(error, NvmlError) and error.value == facts.GPU_IS_LOST:
-            failed.found = _LOST
-        raise failed from error
+        raise _Failed(error, address) from error
 
 
 def as_devices(
@@ -214,7 +229,7 @@ def as_devices(
     fabric = read_fabric(nvml, gpu.handle)
     if fabric is not None and fabric.clique is not None:
         gpu.facts["fabricClique"] = fabric.clique
-    can = gpu.mig is not None and gpu.memory is not None
+    can = gpu.mig is not None
     cut = mig.read_cut(nvml, gpu.handle, gpu.memory or 0) if can else mig.Cut()
     whole = devices.gpu_device(vendor, host, gpu, cut, functions.get(gpu.address))
 

@@ -20,7 +20,7 @@ from accelkit import (
     Mount,
     NotThere,
 )
-from accelkit.vendors.nvidia import sharing
+from accelkit.vendors.nvidia import nodes, sharing
 from accelkit.vendors.nvidia.driver import PROGRAM_FOLDERS, below, driver_roots, loaded_version
 
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
@@ -54,7 +54,22 @@ PROGRAMS = (
 )
 """Source: NVIDIA driver README, appendix "Installed Components"."""
 NEEDED = ("libcuda.so", "libnvidia-ml.so")
-SOCKET = "/run/nvidia-persistenced/socket"
+INSIDE = ("", "/vdpau", "/gbm")
+"""Folders of libraries inside the one that has libcuda."""
+OWN_VERSION = ("libnvidia-nvvm70", "libnvidia-egl-gbm", "libnvidia-egl-wayland")
+"""Libraries of the driver that do not have its version in their names."""
+DATA = (
+    "OpenCL/vendors/nvidia.icd",
+    "egl/egl_external_platform.d/10_nvidia_wayland.json",
+    "egl/egl_external_platform.d/15_nvidia_gbm.json",
+    "glvnd/egl_vendor.d/10_nvidia.json",
+    "nvidia/nvoptix.bin",
+    "vulkan/icd.d/nvidia_icd.json",
+    "vulkan/implicit_layer.d/nvidia_layers.json",
+)
+"""Files that tell OpenCL, EGL, Vulkan and OptiX of the driver, in one of those folders."""
+DATA_FOLDERS = ("/etc", "/usr/share")
+SOCKETS = ("/run/nvidia-persistenced/socket", "/run/nvidia-fabricmanager/socket")
 HOOK_PROGRAMS = ("/usr/bin/nvidia-cdi-hook", "/usr/local/nvidia/toolkit/nvidia-cdi-hook")
 """The container toolkit's helper; without it the loader finds only libraries in usual folders."""
 
@@ -87,7 +102,7 @@ def find_driver(host: Host, option: str) -> DriverFiles:
         for folder in dict.fromkeys((*LIBRARY_FOLDERS, *_loader_folders(host, root))):
             names = host.names(below(root, folder))
             if all(f"{needed}.{version}" in names for needed in NEEDED):
-                return _driver_files(host, root, folder, version, names)
+                return _driver_files(host, root, folder, version)
     raise MissingParts(
         f"libcuda.so.{version} and libnvidia-ml.so.{version} are in no library folder of "
         f"{' or '.join(roots)}",
@@ -104,43 +119,42 @@ def _loader_folders(host: Host, root: str) -> Iterator[str]:
                 yield line.strip().rstrip("/")
 
 
-def _driver_files(
-    host: Host, root: str, folder: str, version: str, names: tuple[str, ...]
-) -> DriverFiles:
-    mounts = [
-        Mount(host_path=below(root, f"{folder}/{name}"), container_path=f"{folder}/{name}")
-        for name in names
-        if name.endswith(f".so.{version}")
-    ]
-    mounts += _sonames(host, root, folder, version, names)
+def _driver_files(host: Host, root: str, folder: str, version: str) -> DriverFiles:
+    mounts: list[Mount] = []
+    for inside in (f"{folder}{name}" for name in INSIDE):
+        mounts += _libraries(host, root, inside, version)
     mounts += _programs(host, root)
-    if host.exists(SOCKET):
-        options = ("ro", "nosuid", "nodev", "noexec", "bind")
-        mounts.append(Mount(host_path=SOCKET, container_path=SOCKET, options=options))
+    data = [f"{above}/{name}" for above in DATA_FOLDERS for name in DATA]
+    mounts += [_as_it_is(root, path) for path in data if host.exists(below(root, path))]
+    options = ("ro", "nosuid", "nodev", "noexec", "bind")
+    mounts += [
+        attrs.evolve(_as_it_is(root, path), options=options)
+        for path in SOCKETS
+        if host.exists(below(root, path))
+    ]
     return DriverFiles(
         root=root, folder=folder, version=version, mounts=tuple(dict.fromkeys(mounts))
     )
 
 
-def _sonames(
-    host: Host, root: str, folder: str, version: str, names: tuple[str, ...]
-) -> list[Mount]:
-    """The names that programs are linked with: links on the host, files in the container."""
-    found = []
+def _as_it_is(root: str, path: str) -> Mount:
+    return Mount(host_path=below(root, path), container_path=path)
+
+
+def _libraries(host: Host, root: str, folder: str, version: str) -> Iterator[Mount]:
+    """Libraries under all names that programs use: links on the host, files in the container."""
     inside = host if root == "/" else host.under(root)
-    for name in names:
-        stem, _, number = name.partition(".so.")
-        if not number.isdecimal():
+    for name in host.names(below(root, folder)):
+        stem, dot, number = name.partition(".so")
+        is_link = dot and (not number or number[1:].isdecimal())
+        if not is_link and number != f".{version}":
             continue
         try:
             target = inside.resolve(f"{folder}/{name}")
         except NotThere:
             continue
-        if target.endswith(f".so.{version}"):
-            found.append(
-                Mount(host_path=below(root, target), container_path=f"{folder}/{stem}.so.{number}")
-            )
-    return found
+        if target.endswith(f".so.{version}") or stem in OWN_VERSION:
+            yield Mount(host_path=below(root, target), container_path=f"{folder}/{name}")
 
 
 def _programs(host: Host, root: str) -> list[Mount]:
@@ -188,9 +202,12 @@ def _edits_of(
 ) -> ContainerEdits:
     device = granted.device
     if missing := [node.on_host for node in device.nodes if not host.exists(node.on_host)]:
+        rights = [path for path in missing if path.startswith(nodes.RIGHTS)]
         raise MissingParts(
             f"{device.id}: {', '.join(missing)} not there",
-            remedy="nvidia-modprobe -u -c 0, or nvidia-smi, makes them",
+            remedy=f"nvidia-modprobe -f FILE makes them, for its files below {nodes.CAPABILITIES}"
+            if rights == missing
+            else "nvidia-modprobe -u -c 0, or nvidia-smi, makes them",
         )
     return ContainerEdits(
         # The legacy runtime hook injects what this variable lists; what we inject is enough.

@@ -8,8 +8,17 @@ from accelkit.vendors.nvidia import facts
 from accelkit.vendors.nvidia.nvml import Answer, Handle, Nvml, NvmlError
 
 # nvml.h, NVML_GPU_FABRIC_HEALTH_MASK_*: groups of two bits, 1 is true, 2 is false.
-_DEGRADED_BANDWIDTH, _ROUTE_UNHEALTHY, _INCORRECT = 0, 4, 8
+_DEGRADED_BANDWIDTH, _ROUTE_RECOVERY, _ROUTE_UNHEALTHY, _INCORRECT = 0, 2, 4, 8
+_SLOW = (_DEGRADED_BANDWIDTH, _ROUTE_RECOVERY, _ROUTE_UNHEALTHY)
 _TRUE, _CONFIGURATION_FINE = 1, 1
+
+
+_ASKED = (
+    ("c_nvmlGpuFabricInfo_v3_t", "nvmlDeviceGetGpuFabricInfoV"),
+    ("c_nvmlGpuFabricInfo_v2_t", "nvmlDeviceGetGpuFabricInfoV"),
+    ("c_nvmlGpuFabricInfo_t", "nvmlDeviceGetGpuFabricInfo"),
+)
+"""Newest first: what drivers before 545 have tells no health, and is deprecated since CUDA 13."""
 
 
 @attrs.frozen(kw_only=True)
@@ -22,9 +31,9 @@ class Fabric:
     clique: str | None
     """Cluster UUID and clique: GPUs of one reach each other. None: not known."""
     slow: bool
-    """Some bandwidth or routes are missing."""
+    """Some bandwidth or routes are missing, for good or until they are recovered."""
     misconfigured: int
-    """Why it is in no partition; 0: it is, or nobody says."""
+    """Why it does not fit into the fabric; 0: it does, or nobody says."""
 
     @property
     def ready(self) -> bool:
@@ -33,10 +42,10 @@ class Fabric:
 
 def read_fabric(nvml: Nvml, handle: Handle) -> Fabric | None:
     """The fabric of a GPU; None: it has none, or the driver does not say."""
-    for structure in ("c_nvmlGpuFabricInfo_v3_t", "c_nvmlGpuFabricInfo_v2_t"):
+    for structure, function in _ASKED:
         try:
             info = nvml.new(structure)
-            nvml.ask("nvmlDeviceGetGpuFabricInfoV", handle, ctypes.byref(info))
+            nvml.ask(function, handle, ctypes.byref(info))
         except NvmlError as error:
             if error.value in facts.ABSENT:
                 continue
@@ -48,7 +57,7 @@ def read_fabric(nvml: Nvml, handle: Handle) -> Fabric | None:
 def _fabric(info: Answer) -> Fabric | None:
     if not info.state:
         return None
-    mask = info.healthMask
+    mask = getattr(info, "healthMask", 0)
     cluster = bytes(info.clusterUuid).hex()
     known = info.state == facts.FABRIC_READY and any(info.clusterUuid)
     wrong = mask >> _INCORRECT & 0xF
@@ -56,6 +65,6 @@ def _fabric(info: Answer) -> Fabric | None:
         state=info.state,
         failed=info.state == facts.FABRIC_READY and info.status != 0,
         clique=f"{cluster[:32]}.{info.cliqueId}" if known else None,
-        slow=any(mask >> shift & 3 == _TRUE for shift in (_DEGRADED_BANDWIDTH, _ROUTE_UNHEALTHY)),
+        slow=any(mask >> shift & 3 == _TRUE for shift in _SLOW),
         misconfigured=0 if wrong == _CONFIGURATION_FINE else wrong,
     )

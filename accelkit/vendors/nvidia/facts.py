@@ -70,7 +70,7 @@ REMEDIES = MappingProxyType(
         8: "attach the power cables of the GPU",
         14: "have the board serviced",
         GPU_IS_LOST: f"reboot the node if it does not come back; {KERNEL_LOG}",
-        RESET_REQUIRED: "once nothing uses it: nvidia-smi --gpu-reset",
+        RESET_REQUIRED: "once nothing uses it: nvidia-smi --gpu-reset -i ADDRESS",
     }
 )
 """What to do about return codes where it is not the kernel log that says it."""
@@ -168,7 +168,24 @@ Source: nvml.h, nvmlGpuTopologyLevel_t.
 FABRIC_STATES = MappingProxyType({1: "has not started", 2: "is in progress"})
 """States in which the fabric cannot be used yet. Source: nvml.h, NVML_GPU_FABRIC_STATE_*."""
 FABRIC_READY = 3
+FABRIC_FAULTS = MappingProxyType(
+    {
+        2: "another system GUID",
+        3: "another chassis serial number",
+        4: "no partition",
+        5: "too few NVLinks",
+        6: "the firmware of the GPU",
+        7: "the location of the GPU",
+        8: "the state of the GPU",
+    }
+)
+"""Why a GPU does not fit into its fabric.
 
+Source: nvml.h, NVML_GPU_FABRIC_HEALTH_MASK_INCORRECT_CONFIGURATION_*.
+"""
+
+MEMORY_TEMPERATURE = 82
+"""Source: nvml.h, NVML_FI_DEV_MEMORY_TEMP."""
 RECOVERY_ACTION = 230
 """Source: nvml.h, NVML_FI_DEV_GET_GPU_RECOVERY_ACTION, since driver 565."""
 RESETLESS_MIG = 184

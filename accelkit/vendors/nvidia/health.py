@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from accelkit import Condition, Device, Evidence, Scope, Severity
 from accelkit.vendors.nvidia import facts, xid
+from accelkit.vendors.nvidia.card import handle_of
 from accelkit.vendors.nvidia.devices import uuid_of
 from accelkit.vendors.nvidia.fabric import read_fabric
 from accelkit.vendors.nvidia.links import read_ports
@@ -29,7 +30,7 @@ CONDITIONS: Mapping[str, str] = MappingProxyType(
         "software-thermal": "The driver lowers clocks to keep the temperature down.",
         "fabric-not-ready": "The GPU has not joined its NVLink fabric: look at the fabric manager.",
         "fabric-degraded": "The NVLink fabric lacks bandwidth or routes.",
-        "fabric-misconfigured": "The GPU is in no partition of its NVLink fabric.",
+        "fabric-misconfigured": "The NVLink fabric is not set up for the GPU.",
         "nvlink-down": "Some NVLinks of a GPU that has them all do not work.",
         "mig-pending": "Another MIG mode is set, and comes with the next reset.",
         "xid-*": "The driver has reported this XID since boot.",
@@ -69,12 +70,16 @@ def read_conditions(
     Raises:
         SourceError: The GPU could not be asked.
     """
-    uuid = device.handle or uuid_of(device.root.name)
+    own = device.aliases | {device.id.name} | ({""} if device.parent is None else set())
+    heard = [event for event in evidence if event.subject in own]
     try:
+        uuid = device.handle or uuid_of(device.root.name)
         handle = nvml.ask("nvmlDeviceGetHandleByUUID", uuid)
-        asked = 0 if device.parent is not None else _asked_for(nvml, handle)
         if device.parent is None:
+            asked = _asked_for(nvml, handle)
             yield from _of_gpu(nvml, handle, asked)
+        else:
+            asked = _asked_for(nvml, handle_of(nvml, device))
     except NvmlError as error:
         if error.value not in {facts.GPU_IS_LOST, facts.RESET_REQUIRED}:
             raise
@@ -82,11 +87,10 @@ def read_conditions(
             code = "gpu-lost" if error.value == facts.GPU_IS_LOST else "needs-reset"
             yield _condition(code, Severity.FATAL, Scope.TREE, str(error))
         asked = None
-    own = device.aliases | {device.id.name} | ({""} if device.parent is None else set())
     told: dict[str, Condition] = {}
-    for event in evidence:
+    for event in heard:
         # The same XID may have been heard from the library and from the kernel log.
-        if event.subject in own and event.code not in told:
+        if event.code not in told:
             for condition in _of_event(event, asked, now_s, ignored):
                 told[condition.code] = condition
     yield from told.values()
@@ -154,7 +158,8 @@ def _fabric(nvml: Nvml, handle: Handle) -> Iterator[Condition]:
     if fabric is not None and fabric.slow:
         yield _condition("fabric-degraded", Severity.DEGRADED)
     if fabric is not None and fabric.misconfigured:
-        reason = f"reason {fabric.misconfigured}"
+        unknown = f"reason {fabric.misconfigured}"
+        reason = facts.FABRIC_FAULTS.get(fabric.misconfigured, unknown)
         yield _condition("fabric-misconfigured", Severity.DEGRADED, detail=reason)
     ports = read_ports(nvml, handle)
     # Cards with bridges have links that lead nowhere; behind switches all must work. Where none

@@ -3,16 +3,19 @@
 from collections.abc import Iterable, Iterator
 
 from accelkit import Device, Holder, HolderKind, Holding, SourceError
-from accelkit.vendors.nvidia.nvml import Handle, Nvml
+from accelkit.vendors.nvidia.nvml import Answer, Handle, Nvml
 
 _LISTS = (
     ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetComputeRunningProcesses_v2"),
     ("nvmlDeviceGetGraphicsRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses_v2"),
     ("nvmlDeviceGetMPSComputeRunningProcesses", "nvmlDeviceGetMPSComputeRunningProcesses_v2"),
 )
-"""Newest first: drivers before 510 know the second only."""
+"""Newest first: drivers before 510 know the second only, and some have other entries in the first.
+
+Source: drivers 535 before 535.98 fill entries of 32 bytes in lists of version 3, others of 24.
+"""
 _MOST_PID = 1 << 22
-"""Linux, include/linux/threads.h, PID_MAX_LIMIT; entries of other layouts show larger numbers."""
+"""Linux, include/linux/threads.h, PID_MAX_LIMIT."""
 
 
 def read_holders(nvml: Nvml, devices: Iterable[Device]) -> Iterator[Holding]:
@@ -40,8 +43,16 @@ def pids_of(nvml: Nvml, handle: Handle) -> set[int]:
     """Processes on a GPU or a MIG device."""
     found: set[int] = set()
     for newest, older in _LISTS:
-        processes = nvml.maybe(newest, handle)
-        if processes is None:
-            processes = nvml.maybe(older, handle) or ()
-        found.update(p.pid for p in processes if 0 < p.pid <= _MOST_PID)
+        pids = _pids(nvml.maybe(newest, handle))
+        if pids is None or not all(map(_is_pid, pids)):
+            pids = _pids(nvml.maybe(older, handle)) or pids or ()
+        found.update(filter(_is_pid, pids))
     return found
+
+
+def _pids(processes: Answer) -> tuple[int, ...] | None:
+    return None if processes is None else tuple(p.pid for p in processes)
+
+
+def _is_pid(pid: int) -> bool:
+    return 0 < pid <= _MOST_PID

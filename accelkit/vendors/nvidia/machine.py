@@ -25,6 +25,8 @@ from accelkit.vendors.nvidia.products import PRODUCTS
 from accelkit.vendors.nvidia.simulated import library
 
 DRIVER_VERSION = "580.65.06"
+_VERSION_BEFORE = "575.57.08"
+"""What stays loaded after its files were replaced."""
 _FOLDER = "/usr/lib/x86_64-linux-gnu"
 _GPU_MAJOR, _UVM_MAJOR, _CAPS_MAJOR = 195, 510, 237
 """195: Linux, Documentation/admin-guide/devices.txt; the others are given at run time."""
@@ -90,14 +92,14 @@ class NvidiaMachine(Machine):
         for unit, place in zip(self.units(), self.board.places, strict=True):
             if states.of(state, unit).get("removed"):
                 continue
-            bound = states.of(state, unit).get("bound", "nvidia")
+            bound = states.bound(states.of(state, unit))
             loaded = states.loaded(state) or bound != "nvidia"
             yield from pci_function(
                 place,
                 vendor=facts.PCI_VENDOR,
                 device=product.pci_device,
                 pci_class=product.pci_class,
-                driver=str(bound) if loaded and bound else None,
+                driver=bound if loaded and bound else None,
             )
 
     def _driver_files(self) -> Iterator[Entry]:
@@ -131,7 +133,8 @@ class NvidiaMachine(Machine):
                 yield File(path=path, content=f"{text or node * 8}\n")
 
     def _loaded(self, state: State) -> Iterator[Entry]:
-        version = self.driver_version
+        mismatch = states.of(state, self.vendor).get("mismatch")
+        version = _VERSION_BEFORE if mismatch else self.driver_version
         yield File(path="/sys/module/nvidia/version", content=f"{version}\n")
         yield File(
             path="/proc/driver/nvidia/version",

@@ -151,7 +151,7 @@ def _profile(name: str, info: Answer, starts: tuple[int, ...], size: int) -> Pro
         kind="mig",
         capacity=FrozenMap(
             {
-                "memory": megabytes << 20,
+                **({"memory": megabytes << 20} if megabytes else {}),  # else it is the host's
                 **{capacity: count for capacity, (_, count) in engines.items()},
             }
         ),

@@ -11,8 +11,12 @@ CONTROL = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 """Without these no CUDA program starts."""
 OPTIONAL = ("/dev/nvidia-uvm-tools", "/dev/nvidia-modeset")
 """For profilers and for graphics; given where they are."""
+GRAPHICS = "/dev/dri/"
+"""Folder of the graphics device files."""
 CAPABILITIES = "/proc/driver/nvidia/capabilities"
 """Files of the kernel module, one for each right that a process can have."""
+RIGHTS = "/dev/nvidia-caps/"
+"""Folder of the device files of those rights."""
 
 _MODPROBE_S = 5.0
 _MINOR = re.compile(r"^DeviceFileMinor:\s*(\d+)$", re.MULTILINE)
@@ -33,7 +37,7 @@ def drm_nodes(function: PciFunction | None) -> list[DeviceNode]:
     if function is None or not function.has("drm"):
         return []
     names = function.host.names(function.path("drm"))
-    paths = [f"/dev/dri/{n}" for n in names if n.startswith(("card", "renderD"))]
+    paths = [f"{GRAPHICS}{n}" for n in names if n.startswith(("card", "renderD"))]
     return [DeviceNode(path=path) for path in paths if function.host.exists(path)]
 
 
@@ -70,7 +74,7 @@ def _rights(minor: int, gi: int, ci: int | None) -> list[str]:
 
 
 def _node(host: Host, right: str) -> str:
-    return f"/dev/nvidia-caps/nvidia-cap{_minor(host, right)}"
+    return f"{RIGHTS}nvidia-cap{_minor(host, right)}"
 
 
 def _minor(host: Host, path: str) -> int:

@@ -196,7 +196,7 @@ class Nvml:
             return called(*arguments, **keywords)
         except self._binding.NVMLError as error:
             value = int(error.value)
-            if value == facts.UNINITIALIZED:
+            if value in {facts.UNINITIALIZED, facts.DRIVER_NOT_LOADED}:
                 self.drop(generation)
             raise _translated(function, value) from None
         except self._binding.NVMLLibraryMismatchError as error:

@@ -5,7 +5,7 @@ from ctypes import c_uint
 
 import attrs
 
-from accelkit import Version
+from accelkit import SourceError, Version
 from accelkit.vendors.nvidia import facts
 from accelkit.vendors.nvidia.nvml import Answer, Handle, Nvml, Rubbish
 
@@ -100,6 +100,19 @@ def read_driver(nvml: Nvml) -> Driver:
 def count_gpus(nvml: Nvml) -> int:
     """How many GPUs the driver lists, sick ones included."""
     return number(nvml.ask("nvmlDeviceGetCount"), "the number of GPUs", facts.MOST_GPUS)
+
+
+def read_excluded(nvml: Nvml) -> frozenset[str]:
+    """Addresses of the GPUs that the driver is told to leave alone, as far as it says so."""
+    try:
+        count = nvml.maybe("nvmlGetExcludedDeviceCount") or 0
+        infos = [
+            nvml.maybe("nvmlGetExcludedDeviceInfoByIndex", index)
+            for index in range(number(count, "the number of excluded GPUs", facts.MOST_GPUS))
+        ]
+        return frozenset(address_of(info.pci) for info in infos if info is not None)
+    except SourceError:  # nobody is served worse without knowing
+        return frozenset()
 
 
 def read_gpu(nvml: Nvml, handle: Handle, driver: Driver) -> Gpu:

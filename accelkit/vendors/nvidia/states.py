@@ -40,7 +40,12 @@ def loaded(state: State) -> bool:
 def listed(state: State, unit: str) -> bool:
     """Whether the driver serves a GPU, be it well or not."""
     fields = of(state, unit)
-    return not fields.get("removed") and fields.get("bound", "nvidia") == "nvidia"
+    return "removed" not in fields and "excluded" not in fields and bound(fields) == "nvidia"
+
+
+def bound(fields: Fields) -> str:
+    """The kernel driver that a GPU is bound to; empty: none."""
+    return str(fields.get("bound", "nvidia"))
 
 
 def minor(state: State, part: Part, index: int) -> int:
@@ -101,6 +106,10 @@ def _restore(machine: "NvidiaMachine", state: State, args: tuple[str, ...]) -> S
 
 def _remove(machine: "NvidiaMachine", state: State, args: tuple[str, ...]) -> State:
     return changed(state, machine.unit("remove", args), removed=True)
+
+
+def _exclude(machine: "NvidiaMachine", state: State, args: tuple[str, ...]) -> State:
+    return changed(state, machine.unit("exclude", args), excluded=True)
 
 
 def _bind(machine: "NvidiaMachine", state: State, args: tuple[str, ...]) -> State:
@@ -182,6 +191,7 @@ VERBS: Mapping[str, tuple[str, Step]] = {
     "lose": ("lose UNIT", _lose),
     "restore": ("restore UNIT", _restore),
     "remove": ("remove UNIT", _remove),
+    "exclude": ("exclude UNIT", _exclude),
     "bind": ("bind UNIT DRIVER|none", _bind),
     "xid": ("xid UNIT NUMBER [GPU-INSTANCE]", _xid),
     "event": ("event UNIT TYPE", _event),

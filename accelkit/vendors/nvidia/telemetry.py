@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from accelkit import Device, FrozenMap, Sample, SourceError
 from accelkit.vendors.nvidia import facts
 from accelkit.vendors.nvidia.nvml import Answer, Handle, Nvml
+from accelkit.vendors.nvidia.reading import read_field
 
 _GPU_SENSOR = 0
 """nvml.h, NVML_TEMPERATURE_GPU."""
@@ -62,9 +63,8 @@ def _of_gpu(nvml: Nvml, handle: Handle, device: Device) -> Iterator[Sample]:
     for task, percent in _utilization(nvml, handle):
         if percent <= 100:
             yield from _sample(device, "hw_gpu_utilization_ratio", percent / 100, task=task)
-    celsius = nvml.maybe("nvmlDeviceGetTemperature", handle, _GPU_SENSOR)
-    if celsius is not None:
-        yield from _sample(device, "hw_temperature_celsius", float(celsius), sensor="gpu")
+    for sensor, celsius in _temperatures(nvml, handle):
+        yield from _sample(device, "hw_temperature_celsius", float(celsius), sensor=sensor)
     for metric, function, factor in _SCALED:
         if (value := nvml.maybe(function, handle)) is not None:
             yield from _sample(device, metric, value * factor)
@@ -73,6 +73,16 @@ def _of_gpu(nvml: Nvml, handle: Handle, device: Device) -> Iterator[Sample]:
             yield from _sample(device, "hw_frequency_hertz", mhz * 1e6, domain=domain)
     for name, count in _errors(nvml, handle):
         yield from _sample(device, "hw_errors_total", float(count), type=name)
+
+
+def _temperatures(nvml: Nvml, handle: Handle) -> Iterator[tuple[str, Answer]]:
+    celsius = nvml.maybe("nvmlDeviceGetTemperatureV", handle, _GPU_SENSOR)
+    if celsius is None:  # an older driver
+        celsius = nvml.maybe("nvmlDeviceGetTemperature", handle, _GPU_SENSOR)
+    if celsius is not None:
+        yield "gpu", celsius
+    if (celsius := read_field(nvml, handle, facts.MEMORY_TEMPERATURE)) is not None:
+        yield "memory", celsius
 
 
 def _utilization(nvml: Nvml, handle: Handle) -> Iterator[tuple[str, Answer]]:

@@ -92,7 +92,7 @@ def fault_of(number: int) -> Fault:
 
 
 _CODE = re.compile(r"xid-(\d{1,5})")
-_LINE = re.compile(r"NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (\d{1,5}),")
+_LINE = re.compile(r"NVRM: Xid \(PCI:([0-9a-fA-F:.]+)(?: GPU-C?I:\w+){0,2}\): (\d{1,5}),")
 
 
 def code_of(number: int) -> str:
@@ -110,7 +110,9 @@ def heard_in(line: str) -> tuple[str, int] | None:
     """PCI address and XID in a line of the kernel log; None: it is about something else.
 
     Source:
-        NVIDIA XID errors guide, "Working with Xid Errors": ``NVRM: Xid (PCI:0000:3b:00): 79, ...``
+        NVIDIA XID errors guide, "Working with Xid Errors": ``NVRM: Xid (PCI:0000:3b:00): 79, ...``;
+        NVIDIA A100 memory error management, of a GPU instance:
+        ``NVRM: Xid (PCI:0000:01:00 GPU-I:05): 94, ...``
     """
     found = _LINE.search(line)
     if found is None:

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from accelkit.vendors.nvidia import diagnosis
 from tests.vendors.nvidia.bench import Bench, Make
 
 
@@ -24,10 +25,14 @@ def test_nothing_is_wrong_with_a_healthy_host(bench: Make) -> None:
         ("bind gpu-0 vfio-pci", "vfio-pci"),
         ("persistence gpu-0 2", "persistence mode"),
         ("lose gpu-0", "the GPU with index 0"),
+        ("hang gpu-0 2s", "the GPU with index 0"),
     ],
 )
-def test_cause_is_named_first(bench: Make, verb: str, suspect: str) -> None:
+def test_cause_is_named_first(
+    bench: Make, monkeypatch: pytest.MonkeyPatch, verb: str, suspect: str
+) -> None:
     """Seen elsewhere: a crash loop with a hint that did not help."""
+    monkeypatch.setattr(diagnosis, "_ANSWER_S", 0.5)
     made = bench("h100", 1)
     made.do(verb)
 
@@ -66,6 +71,23 @@ def test_gpu_that_the_driver_does_not_list_is_missed(bench: Make) -> None:
     made.do("bind gpu-1 none")
 
     assert suspects(made) == ["some GPUs"]
+
+
+@pytest.mark.parametrize("verb", ["bind gpu-0 vfio-pci", "bind gpu-0 nouveau", "exclude gpu-0"])
+def test_gpu_that_somebody_keeps_from_the_driver_is_not_missed(bench: Make, verb: str) -> None:
+    made = bench("h100", 2)
+    made.do(verb)
+
+    assert "some GPUs" not in suspects(made)
+
+
+def test_versions_that_differ_are_told(bench: Make) -> None:
+    made = bench("h100", 1)
+    made.do("mismatch")
+    first, second = made.findings()
+
+    assert "that of the loaded module is 575.57.08" in first.proof
+    assert "libcuda.so.575.57.08" in second.proof
 
 
 def test_platform_is_the_cause_where_nvml_does_not_describe_it(bench: Make) -> None:

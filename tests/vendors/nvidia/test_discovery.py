@@ -7,7 +7,7 @@ from accelkit.vendors.nvidia.discovery import unsupported_platform
 from accelkit.vendors.nvidia.patience import Patience
 from accelkit.vendors.nvidia.products import PRODUCTS
 from accelkit.vendors.nvidia.vendor import Nvidia
-from tests.vendors.nvidia.bench import Bench, Make
+from tests.vendors.nvidia.bench import Answer, Bench, Liar, Make
 
 
 def put(bench: Bench, path: str, text: str = "") -> None:
@@ -106,6 +106,32 @@ def test_lost_gpu_is_back_after_it_was_mended(bench: Make) -> None:
     assert made.discover() == before
 
 
+@pytest.mark.parametrize("code", [15, 999])
+def test_gpu_that_only_the_old_session_does_not_see_is_back_at_the_next_look(
+    bench: Make, code: int
+) -> None:
+    """A session does not see a GPU again that was reset since it was opened."""
+    made = bench("h100", 2)
+    made.devices()
+    new: list[int] = []
+
+    def stale(honest: Answer, *args: object) -> int:
+        return honest(*args) if new else code
+
+    def opens(honest: Answer, *args: object) -> int:
+        new.append(1)
+        return honest(*args)
+
+    liar = Liar(made.directory)
+    liar.lies = {"nvmlDeviceGetHandleByIndex_v2": stale, "nvmlInitWithFlags": opens}
+    made.host = liar
+    made.devices()
+    new.clear()
+
+    assert made.devices() == ()
+    assert len(made.devices()) == 2
+
+
 def test_gpu_with_an_unknown_error_is_told_by_its_address(bench: Make) -> None:
     """Seen elsewhere: an unknown error of the first GPU ended the plugin."""
     made = bench("h100", 2)
@@ -159,6 +185,16 @@ def test_gpu_that_was_unbound_and_comes_back_is_seen(bench: Make) -> None:
 
     assert wrong(unbound) == [("0000:03:00.0", "driver-not-ready")]
     assert made.discover() == before
+
+
+def test_gpu_that_the_driver_is_told_to_leave_alone_says_so(bench: Make) -> None:
+    made = bench("h100", 2)
+    made.do("exclude gpu-0")
+    (found,) = made.unreadable()
+
+    assert (found.subject, found.code) == ("0000:03:00.0", "driver-not-ready")
+    assert "NVreg_ExcludedGpus" in found.remedy
+    assert [d.locality.pci_address for d in made.devices()] == ["0000:04:00.0"]
 
 
 def test_gpu_of_a_virtual_machine_is_not_ours(bench: Make) -> None:
@@ -256,6 +292,14 @@ def test_fact_that_a_driver_does_not_tell_is_left_out(
     (device,) = made.devices()
 
     assert key not in device.attributes
+
+
+def test_gpu_without_memory_of_its_own_can_be_cut_all_the_same(bench: Make) -> None:
+    made = bench("h100", 1)
+    made.do("mig gpu-0 on", "create-mig gpu-0 1g.10gb 0")
+    made.fail("nvmlDeviceGetMemoryInfo", "error 3")
+
+    assert [d.id.name[-9:] for d in made.devices()[1:]] == ["-1g10gb-0"]
 
 
 def test_driver_container_is_found_below_its_root(bench: Make) -> None:

@@ -98,6 +98,16 @@ def test_missing_device_file_is_refused_by_name(bench: Make) -> None:
         made.vendor.edits(made.host, grant(*devices))
 
 
+def test_missing_right_of_a_partition_says_how_it_is_made(bench: Make) -> None:
+    made = bench("h100", 1)
+    made.do("mig gpu-0 on", "no-caps", "create-mig gpu-0 1g.10gb 0")
+    _, part = made.devices()
+
+    with pytest.raises(MissingParts, match="/dev/nvidia-caps/nvidia-cap") as caught:
+        made.vendor.edits(made.host, grant(part))
+    assert "nvidia-modprobe -f FILE" in caught.value.remedy
+
+
 def test_driver_files_of_another_version_are_refused(bench: Make) -> None:
     """Seen elsewhere: files of the version before the upgrade were handed out."""
     made = bench("h100", 1)
@@ -159,6 +169,19 @@ def test_files_for_graphics_come_with_the_gpu_that_has_them(bench: Make) -> None
     assert {n.path for n in edits(made).nodes} >= {"/dev/dri/card1", "/dev/dri/renderD128"}
 
 
+@pytest.mark.parametrize("profile, given", [("1g.24gb+gfx", True), ("1g.24gb", False)])
+def test_partition_for_graphics_has_the_files_for_it(
+    bench: Make, profile: str, *, given: bool
+) -> None:
+    made = bench("rtx-pro-6000", 1)
+    made.do("mig gpu-0 on", f"create-mig gpu-0 {profile} 0")
+    folder = made.host.resolve("/sys/bus/pci/devices/0000:03:00.0")
+    made.put(f"{folder}/drm/renderD128/dev", "226:128")
+    made.put("/dev/dri/renderD128")
+
+    assert ("/dev/dri/renderD128" in {n.path for n in edits(made).nodes}) is given
+
+
 def test_folder_that_only_the_loader_knows_is_searched(bench: Make) -> None:
     """Seen elsewhere: libcuda.so was not found in a folder that is not usual."""
     made = bench("l4", 1)
@@ -183,10 +206,55 @@ def test_links_that_lead_to_another_version_or_nowhere_are_left_out(bench: Make)
     assert [p for p in mounted if p.endswith(("libcuda.so.1", "libold.so.1"))] == []
 
 
-def test_socket_of_the_persistence_daemon_comes_along(bench: Make) -> None:
-    made = bench("l4", 1)
-    socket = Path(made.directory, "run/nvidia-persistenced/socket")
-    socket.parent.mkdir(parents=True)
-    socket.touch()
+@pytest.mark.parametrize("root", ["", "/run/nvidia/driver"])
+@pytest.mark.parametrize("daemon", ["nvidia-persistenced", "nvidia-fabricmanager"])
+def test_sockets_of_the_drivers_daemons_come_along(bench: Make, daemon: str, root: str) -> None:
+    made = bench("l4", 1, machine={"driverRoot": root} if root else None)
+    made.put(f"{root}/run/{daemon}/socket")
+    (found,) = (m for m in edits(made).mounts if m.container_path == f"/run/{daemon}/socket")
 
-    assert "/run/nvidia-persistenced/socket" in paths(edits(made).mounts)
+    assert found.host_path == f"{root}/run/{daemon}/socket"
+    assert "noexec" in found.options
+
+
+def test_name_for_linkers_comes_along(bench: Make) -> None:
+    """Compilers in a container link with -lcuda."""
+    made = bench("l4", 1)
+    folder = Path(made.directory, "usr/lib/x86_64-linux-gnu")
+    (folder / "libcuda.so").symlink_to("libcuda.so.1")
+    (folder / "libc.so").symlink_to("libc.so.6")
+    (folder / "libc.so.6").touch()
+    mounted = paths(edits(made).mounts)
+
+    assert mounted["/usr/lib/x86_64-linux-gnu/libcuda.so"].endswith("/libcuda.so.580.65.06")
+    assert [path for path in mounted if "libc.so" in path] == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "vdpau/libvdpau_nvidia.so.580.65.06",
+        "libnvidia-nvvm70.so.4",
+        "libnvidia-egl-gbm.so.1",
+    ],
+)
+def test_libraries_of_the_driver_in_inner_folders_or_of_other_versions_come_along(
+    bench: Make, name: str
+) -> None:
+    made = bench("l4", 1)
+    made.put(f"/usr/lib/x86_64-linux-gnu/{name}")
+
+    assert f"/usr/lib/x86_64-linux-gnu/{name}" in paths(edits(made).mounts)
+
+
+@pytest.mark.parametrize("root", ["", "/run/nvidia/driver"])
+def test_files_that_tell_of_the_driver_come_along(bench: Make, root: str) -> None:
+    """Without them programs for Vulkan or OpenCL see no GPU."""
+    made = bench("l4", 1, machine={"driverRoot": root} if root else None)
+    told = ["/etc/OpenCL/vendors/nvidia.icd", "/usr/share/vulkan/icd.d/nvidia_icd.json"]
+    for path in told:
+        made.put(f"{root}{path}")
+    made.put(f"{root}/usr/share/vulkan/icd.d/radeon_icd.json")
+    mounted = {c: h for c, h in paths(edits(made).mounts).items() if h.endswith((".icd", ".json"))}
+
+    assert mounted == {path: f"{root}{path}" for path in told}

@@ -44,6 +44,8 @@ def test_healthy_gpu_has_no_conditions(bench: Make) -> None:
         ("slow gpu-0 32", "software-thermal", INFO),
         ("fabric gpu-0 2", "fabric-not-ready", FATAL),
         ("fabric-mask gpu-0 1", "fabric-degraded", DEGRADED),
+        ("fabric-mask gpu-0 4", "fabric-degraded", DEGRADED),
+        ("fabric-mask gpu-0 16", "fabric-degraded", DEGRADED),
         ("fabric-mask gpu-0 1024", "fabric-misconfigured", DEGRADED),
         ("dark gpu-0 2", "nvlink-down", DEGRADED),
         ("dark gpu-0 18", "nvlink-down", DEGRADED),
@@ -61,6 +63,27 @@ def test_fault_shows_while_it_lasts(bench: Make, verb: str, code: str, severity:
     assert during == {code: severity}
     assert code in CONDITIONS
     assert made.codes(device) == {}
+
+
+@pytest.mark.parametrize(
+    "mask,reason", [(0x200, "another system GUID"), (0x400, "no partition"), (0xF00, "reason 15")]
+)
+def test_fabric_that_does_not_fit_says_why(bench: Make, mask: int, reason: str) -> None:
+    made = bench("h100", 1)
+    (device,) = made.devices()
+    made.do(f"fabric-mask gpu-0 {mask}")
+    (found,) = made.conditions(device)
+
+    assert found.message == f"The NVLink fabric is not set up for the GPU ({reason})."
+
+
+def test_older_driver_tells_the_state_of_its_fabric_and_no_health(bench: Make) -> None:
+    made = bench("h100", 1)
+    (device,) = made.devices()
+    made.do("fabric gpu-0 2", "fabric-mask gpu-0 1")
+    made.fail("nvmlDeviceGetGpuFabricInfoV", "error 13")
+
+    assert made.codes(device) == {"fabric-not-ready": FATAL}
 
 
 def test_faults_that_ask_for_a_reset_reach_the_whole_tree(bench: Make) -> None:
@@ -169,6 +192,23 @@ def test_xid_of_an_instance_is_that_instances_alone(bench: Make) -> None:
     assert [c.code for c in made.conditions(one, heard, parent)] == ["xid-94"]
     assert made.conditions(other, heard, parent) == []
     assert made.conditions(parent, heard) == []
+
+
+def test_xid_of_an_instance_that_asks_for_a_reset_reaches_the_whole_tree(bench: Make) -> None:
+    """Seen elsewhere: siblings of an instance whose GPU must be reset stayed in use.
+
+    With a driver that has no recovery action, nobody but the XID says so.
+    """
+    made = bench("h100", 1)
+    made.do("mig gpu-0 on", "create-mig gpu-0 1g.10gb 0")
+    parent, part = made.devices()
+    heard = [xid(95, part.handle)]
+    after_the_reset = made.conditions(part, heard, parent)
+    made.fail("nvmlDeviceGetFieldValues", "error 3")
+    (condition,) = made.conditions(part, heard, parent)
+
+    assert [c.severity for c in after_the_reset] == [DEGRADED]
+    assert (condition.severity, condition.scope) == (FATAL, Scope.TREE)
 
 
 def test_xid_of_the_gpu_is_told_once_by_the_parent(bench: Make) -> None:

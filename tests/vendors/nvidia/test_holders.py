@@ -1,7 +1,11 @@
+import ctypes
+from typing import Any
+
 import pytest
 
 from accelkit import Holder, HolderKind, Holding
-from tests.vendors.nvidia.bench import Make
+from accelkit.testing.machines import pointee
+from tests.vendors.nvidia.bench import Answer, Liar, Make
 
 
 def test_process_on_a_gpu_is_a_foreign_holder(bench: Make) -> None:
@@ -36,13 +40,35 @@ def test_gpu_that_cannot_be_asked_has_no_holders(bench: Make) -> None:
 
 
 @pytest.mark.parametrize("code", ["3", "13"])
-def test_driver_without_the_list_tells_nobody(bench: Make, code: str) -> None:
+def test_driver_without_the_newest_list_is_asked_for_the_one_before(bench: Make, code: str) -> None:
     made = bench("h100", 1)
     devices = made.devices()
     made.do("hold gpu-0 7")
     made.fail("nvmlDeviceGetComputeRunningProcesses_v3", f"error {code}")
 
-    assert list(made.vendor.holders(made.host, devices)) == []
+    assert [h.holder.uid for h in made.vendor.holders(made.host, devices)] == ["7"]
+
+
+def test_list_with_longer_entries_is_not_believed(bench: Make) -> None:
+    """Seen elsewhere: drivers 535 before 535.98 have them under the same symbol."""
+    made = bench("h100", 1)
+    devices = made.devices()
+    made.do("hold gpu-0 7", "hold gpu-0 8", "hold gpu-0 9")
+    liar = Liar(made.directory)
+    liar.lies = {"nvmlDeviceGetComputeRunningProcesses_v3": _with_longer_entries}
+
+    assert [h.holder.uid for h in made.vendor.holders(liar, devices)] == ["7", "8", "9"]
+
+
+def _with_longer_entries(honest: Answer, *args: Any) -> int:  # type: ignore[explicit-any]  # as ctypes hands them over
+    code = honest(*args)
+    _, amount, entries = args
+    if entries is not None:
+        short, length = bytes(entries), 24
+        found = [short[i * length : (i + 1) * length] for i in range(pointee(amount).value)]
+        longer = b"".join(entry + bytes(8) for entry in found)
+        ctypes.memmove(entries, longer, len(longer))
+    return code
 
 
 def test_gpu_that_is_cut_is_not_asked_itself(bench: Make) -> None:

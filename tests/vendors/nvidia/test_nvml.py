@@ -72,13 +72,14 @@ def test_call_that_hangs_costs_nobody_else_anything(bench: Make) -> None:
     assert order == ["asked", "hung"]
 
 
-def test_session_that_the_library_forgot_is_opened_again(bench: Make) -> None:
+@pytest.mark.parametrize("code", [1, 9])
+def test_session_that_the_library_forgot_is_opened_again(bench: Make, code: int) -> None:
     made = bench("l4", 1)
     nvml = Nvml(made.host, ["/"])
     nvml.ask("nvmlDeviceGetCount")
-    made.fail("nvmlDeviceGetCount_v2", "error 1", times=1)
+    made.fail("nvmlDeviceGetCount_v2", f"error {code}", times=1)
 
-    with pytest.raises(NvmlError):
+    with pytest.raises(SourceError):
         nvml.ask("nvmlDeviceGetCount")
     assert nvml.ask("nvmlDeviceGetCount") == 1
     assert nvml.generation == 1

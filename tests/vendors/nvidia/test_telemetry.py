@@ -36,6 +36,32 @@ def test_gpus_are_measured_whether_somebody_uses_them_or_not(bench: Make) -> Non
     assert found[busy, "hw_errors_total", "pcie-replay"] == 0.0
 
 
+def test_memory_has_a_sensor_of_its_own_where_the_gpu_has_one(bench: Make) -> None:
+    with_one, without = (told(bench(product, 1)) for product in ("h100", "l4"))
+
+    warm, cold = (
+        {own: value for (_, metric, own), value in found.items() if "celsius" in metric}
+        for found in (with_one, without)
+    )
+    assert warm == {"gpu": 33.0, "memory": 43.0}
+    assert cold == {"gpu": 33.0}
+
+
+@pytest.mark.parametrize(
+    "symbol, code",
+    [("nvmlDeviceGetTemperature", "error 26"), ("nvmlDeviceGetTemperatureV", "error 13")],
+)
+def test_temperature_is_told_whichever_function_the_driver_has(
+    bench: Make, symbol: str, code: str
+) -> None:
+    """The older one is deprecated since CUDA 13."""
+    made = bench("h100", 1)
+    (device,) = made.devices()
+    made.fail(symbol, code)
+
+    assert told(made)[device.id.name, "hw_temperature_celsius", "gpu"] == 33.0
+
+
 def test_errors_are_counted_by_type(bench: Make) -> None:
     made = bench("h100", 1)
     made.do("ecc gpu-0 3")

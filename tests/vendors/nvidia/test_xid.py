@@ -43,6 +43,8 @@ def test_no_xid_is_in_two_classes() -> None:
     [
         ("NVRM: Xid (PCI:0000:3b:00): 79, pid=1, fallen off the bus", ("0000:3b:00.0", 79)),
         ("[ 1.0] NVRM: Xid (PCI:0001:C1:00.0): 13, Graphics", ("0001:c1:00.0", 13)),
+        ("NVRM: Xid (PCI:0000:01:00 GPU-I:05): 94, pid=7, Contained", ("0000:01:00.0", 94)),
+        ("NVRM: Xid (PCI:0000:3b:00 GPU-I:01 GPU-CI:02): 13, pid=9", ("0000:3b:00.0", 13)),
         ("NVRM: Xid (PCI:0000:3b:00): many", None),
         ("something else", None),
     ],

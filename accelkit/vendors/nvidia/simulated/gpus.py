@@ -77,6 +77,28 @@ def count(call: Call, out: C) -> int:
 
 
 @ready
+def excluded_count(call: Call, out: C) -> int:
+    pointee(out).value = len(_excluded(call))
+    return SUCCESS
+
+
+@ready
+def excluded_info(call: Call, index: C, out: C) -> int:
+    excluded = _excluded(call)
+    if number(index) >= len(excluded):
+        return facts.INVALID_ARGUMENT
+    position = excluded[number(index)]
+    fill_pci(pointee(out).pci, call.board.places[position].address)
+    pointee(out).uuid = call.board.uuids[position].encode()
+    return SUCCESS
+
+
+def _excluded(call: Call) -> list[int]:
+    units = enumerate(call.library.units)
+    return [i for i, unit in units if "excluded" in states.of(call.state, unit)]
+
+
+@ready
 def handle_by_index(call: Call, index: C, out: C) -> int:
     listed = call.listed()
     if number(index) >= len(listed):
@@ -235,6 +257,8 @@ SYMBOLS: Mapping[str, Function] = {
     "nvmlSystemGetCudaDriverVersion": cuda_version,
     "nvmlSystemGetCudaDriverVersion_v2": cuda_version,
     "nvmlDeviceGetCount_v2": count,
+    "nvmlGetExcludedDeviceCount": excluded_count,
+    "nvmlGetExcludedDeviceInfoByIndex": excluded_info,
     "nvmlDeviceGetHandleByIndex_v2": handle_by_index,
     "nvmlDeviceGetHandleByUUID": handle_by_uuid,
     "nvmlDeviceGetUUID": uuid_of,

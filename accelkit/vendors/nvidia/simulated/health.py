@@ -15,9 +15,11 @@ from accelkit.vendors.nvidia.simulated.calls import (
     on_gpu,
     ready,
 )
+from accelkit.vendors.nvidia.simulated.measures import celsius
 
 INSUFFICIENT_SIZE = 7
 _ECC_UNCORRECTED = 1
+_MEMORY_WARMER = 10
 _VOLTA, _AMPERE = 5, 7
 
 
@@ -25,6 +27,8 @@ _VOLTA, _AMPERE = 5, 7
 def field_values(gpu: Gpu, amount: C, out: C) -> int:
     product = gpu.board.product
     known = {facts.RECOVERY_ACTION: gpu.number("recovery")}
+    if product.links:  # those have memory with a sensor of its own
+        known[facts.MEMORY_TEMPERATURE] = celsius(gpu) + _MEMORY_WARMER
     if product.profiles:
         known[facts.RESETLESS_MIG] = int(product.resetless)
     values = pointee(out)
@@ -103,6 +107,7 @@ SYMBOLS: Mapping[str, Function] = {
     "nvmlDeviceGetRemappedRows": remapped_rows,
     "nvmlDeviceGetRetiredPagesPendingStatus": retired_pending,
     "nvmlDeviceGetCurrentClocksEventReasons": clock_reasons,
+    "nvmlDeviceGetComputeRunningProcesses_v2": processes,
     "nvmlDeviceGetComputeRunningProcesses_v3": processes,
     "nvmlDeviceGetGraphicsRunningProcesses_v3": no_processes,
 }

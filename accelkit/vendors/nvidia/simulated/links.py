@@ -77,7 +77,8 @@ def fabric_info(gpu: Gpu, out: C) -> int:
     info = pointee(out)
     info.state = gpu.fields.get("fabric", facts.FABRIC_READY)
     info.status = SUCCESS
-    info.healthMask = gpu.number("fabric-mask")
+    if hasattr(info, "healthMask"):  # not in the oldest one
+        info.healthMask = gpu.number("fabric-mask")
     if cluster := gpu.board.part.options.get("cluster"):
         info.clusterUuid[:] = bytes.fromhex(cluster.replace("-", ""))
         info.cliqueId = 1
@@ -90,5 +91,6 @@ SYMBOLS: Mapping[str, Function] = {
     "nvmlDeviceGetNvLinkVersion": link_version,
     "nvmlDeviceGetNvLinkRemoteDeviceType": link_remote_type,
     "nvmlDeviceGetNvLinkRemotePciInfo_v2": link_remote_pci,
+    "nvmlDeviceGetGpuFabricInfo": fabric_info,
     "nvmlDeviceGetGpuFabricInfoV": fabric_info,
 }

@@ -18,6 +18,11 @@ def _is_busy(gpu: Gpu) -> bool:
     return any(True for _ in strangers.holders(gpu.state, gpu.unit))
 
 
+def celsius(gpu: Gpu) -> int:
+    """How warm it is."""
+    return (_BUSY_C if _is_busy(gpu) else _IDLE_C) + gpu.index % 4
+
+
 @on_gpu
 def rates(gpu: Gpu, out: C) -> int:
     if gpu.fields.get("mig"):
@@ -39,7 +44,16 @@ def codec(gpu: Gpu, out: C, period: C) -> int:
 def temperature(gpu: Gpu, sensor: C, out: C) -> int:
     if number(sensor):
         return facts.INVALID_ARGUMENT
-    pointee(out).value = (_BUSY_C if _is_busy(gpu) else _IDLE_C) + gpu.index % 4
+    pointee(out).value = celsius(gpu)
+    return SUCCESS
+
+
+@on_gpu
+def temperature_v(gpu: Gpu, out: C) -> int:
+    info = pointee(out)
+    if info.sensorType:
+        return facts.INVALID_ARGUMENT
+    info.temperature = celsius(gpu)
     return SUCCESS
 
 
@@ -82,6 +96,7 @@ SYMBOLS: Mapping[str, Function] = {
     "nvmlDeviceGetEncoderUtilization": codec,
     "nvmlDeviceGetDecoderUtilization": codec,
     "nvmlDeviceGetTemperature": temperature,
+    "nvmlDeviceGetTemperatureV": temperature_v,
     "nvmlDeviceGetPowerUsage": power,
     "nvmlDeviceGetEnforcedPowerLimit": power_limit,
     "nvmlDeviceGetTotalEnergyConsumption": energy,
