@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TypeAlias
 
+from accelkit.cli.main import INTERRUPTED
 from accelkit.conformance.checks import CHECKS
 from accelkit.conformance.intree import IN_TREE, subject_of
 from accelkit.conformance.model import Level, Verdict
@@ -193,4 +194,7 @@ def main(words: Sequence[str] | None = None) -> int:
 if __name__ == "__main__":
     # What is ended takes away what it started, as by Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    raise SystemExit(main())
+    try:
+        raise SystemExit(main())
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
