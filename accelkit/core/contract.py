@@ -111,6 +111,9 @@ def _field_faults(kind: type[Vendor]) -> Iterator[str]:
     hardware: object = kind.hardware
     if not isinstance(hardware, tuple) or not all(isinstance(m, PciMatch) for m in hardware):
         yield f"hardware must be a tuple of PciMatch, found {hardware!r}"
+    platforms: object = kind.platforms
+    if not isinstance(platforms, tuple) or not all(isinstance(p, str) for p in platforms):
+        yield f"platforms must be a tuple of paths, found {platforms!r}"
     parallel: object = kind.parallel
     if type(parallel) is not int or parallel < 1:
         yield f"parallel must be at least 1, found {parallel!r}"

@@ -134,8 +134,10 @@ def load_plugins(
 
 
 def hardware_present(vendor: type[Vendor], host: Host) -> bool:
-    """Whether *vendor* has to be asked: its hardware is on the PCI bus, or it names none."""
-    return not vendor.hardware or bool(pci_functions(host, vendor.hardware))
+    """Whether *vendor* has to be asked: its hardware is there, or it names none."""
+    if not vendor.hardware or any(map(host.exists, vendor.platforms)):
+        return True
+    return bool(pci_functions(host, vendor.hardware))
 
 
 def _no_note(_text: str) -> None:

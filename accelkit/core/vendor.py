@@ -98,6 +98,8 @@ class Vendor(ABC):
     """DNS subdomain that begins with a letter: the resource prefix."""
     hardware: ClassVar[tuple[PciMatch, ...]] = ()
     """PCI ids and classes; empty: always asked. No match: never instantiated."""
+    platforms: ClassVar[tuple[str, ...]] = ()
+    """Files that tell of its hardware where that is not on the PCI bus."""
     native: ClassVar[bool] = False
     """Calls a C library."""
     parallel: ClassVar[int] = 1

@@ -83,6 +83,8 @@ def test_api_is_a_number(api: object) -> None:
         ("attributes", {"power": float}, "attribute 'power': its type must be one of"),
         ("hardware", [PciMatch(vendor=1)], "hardware must be a tuple of PciMatch"),
         ("hardware", (0x1DEA,), "hardware must be a tuple of PciMatch"),
+        ("platforms", "/dev/acme", "platforms must be a tuple of paths"),
+        ("platforms", (1,), "platforms must be a tuple of paths"),
         ("parallel", 0, "parallel must be at least 1, found 0"),
         ("machine", "no colon", "machine must be 'module:Class' or None, found 'no colon'"),
         ("options", dict, "options must be an attrs class"),

@@ -430,6 +430,24 @@ def test_vendor_is_asked_where_its_hardware_is(
     assert hardware_present(acme, one_function(tmp_path, vendor_id)) == present
 
 
+@pytest.mark.parametrize("path, present", [("dev/acme", True), ("dev/other", False)])
+def test_vendor_is_asked_where_a_platform_of_it_is_though_nothing_is_on_the_bus(
+    plugins: Plugins, tmp_path: Path, path: str, *, present: bool
+) -> None:
+    plugins.add(
+        "acme",
+        VENDOR.format(name="acme")
+        + "\nfrom accelkit import PciMatch\nAcme.hardware = (PciMatch(vendor=0x1dea),)\n"
+        + "Acme.platforms = ('/dev/acme',)\n",
+    )
+    acme = load_plugins(points=plugins.points).vendors["acme"]
+    host = tmp_path / "host"
+    (host / path).parent.mkdir(parents=True)
+    (host / path).touch()
+
+    assert hardware_present(acme, RealHost(str(host))) is present
+
+
 def test_vendor_that_names_no_hardware_is_always_asked(plugins: Plugins, tmp_path: Path) -> None:
     plugins.add("acme", VENDOR.format(name="acme"))
     acme = load_plugins(points=plugins.points).vendors["acme"]

@@ -39,6 +39,14 @@ FOREIGN_DRIVERS = frozenset({"vfio-pci", "pci-stub"})
 """Whoever binds a GPU to these means to give it to a virtual machine: it is not ours."""
 
 
+WSL, TEGRA, FAMILY = "/dev/dxg", "/etc/nv_tegra_release", "/sys/devices/soc0/family"
+"""Files of platforms on which NVML does not tell what is needed.
+
+Source:
+    WSL: /dev/dxg stands for all GPUs. Tegra: /etc/nv_tegra_release of Linux for Tegra, and the
+    family of the chip (Linux, Documentation/ABI/testing/sysfs-devices-soc).
+"""
+
 Family: TypeAlias = tuple[Device, list[Device | Unreadable]]
 """A whole GPU and what is cut out of it."""
 
@@ -59,16 +67,11 @@ class _Failed(SourceError):
 
 
 def unsupported_platform(host: Host) -> Unreadable | None:
-    """The platforms on which NVML does not tell what is needed.
-
-    Source:
-        WSL: /dev/dxg stands for all GPUs. Tegra: /etc/nv_tegra_release of Linux for Tegra, and
-        /sys/devices/soc0/family (Linux, Documentation/ABI/testing/sysfs-devices-soc).
-    """
+    """The platform, where NVML does not tell what is needed."""
     name = None
-    if host.exists("/dev/dxg"):
+    if host.exists(WSL):
         name = "wsl"
-    elif host.exists("/etc/nv_tegra_release") or _family(host) == "Tegra":
+    elif host.exists(TEGRA) or _family(host) == "Tegra":
         name = "tegra"
     if name is None:
         return None
@@ -82,7 +85,7 @@ def unsupported_platform(host: Host) -> Unreadable | None:
 
 def _family(host: Host) -> str:
     try:
-        return host.read("/sys/devices/soc0/family").strip()
+        return host.read(FAMILY).strip()
     except NotThere:
         return ""
 

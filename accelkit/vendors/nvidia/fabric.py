@@ -1,6 +1,7 @@
 """The NVLink fabric of a GPU: whether it has joined, and how well. Not here: single links."""
 
 import ctypes
+from uuid import UUID
 
 import attrs
 
@@ -58,13 +59,12 @@ def _fabric(info: Answer) -> Fabric | None:
     if not info.state:
         return None
     mask = getattr(info, "healthMask", 0)
-    cluster = bytes(info.clusterUuid).hex()
     known = info.state == facts.FABRIC_READY and any(info.clusterUuid)
     wrong = mask >> _INCORRECT & 0xF
     return Fabric(
         state=info.state,
         failed=info.state == facts.FABRIC_READY and info.status != 0,
-        clique=f"{cluster[:32]}.{info.cliqueId}" if known else None,
+        clique=f"{UUID(bytes=bytes(info.clusterUuid))}.{info.cliqueId}" if known else None,
         slow=any(mask >> shift & 3 == _TRUE for shift in _SLOW),
         misconfigured=0 if wrong == _CONFIGURATION_FINE else wrong,
     )

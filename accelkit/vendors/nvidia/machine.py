@@ -198,6 +198,7 @@ class NvidiaMachine(Machine):
         """
         if verb == "xid" and states.loaded(state):
             where = self.board.places[self.units().index(args[0])].address.rpartition(".")[0]
+            where += f" GPU-I:{int(args[2]):02}" if len(args) == 3 else ""
             yield ("kernel", f"NVRM: Xid (PCI:{where}): {args[1]}, pid='<unknown>', name=<unknown>")
 
     def verb(self, state: State, verb: str, args: tuple[str, ...]) -> State:

@@ -1,3 +1,6 @@
+import json
+from pathlib import Path
+
 import pytest
 
 from accelkit import LinkKind, Signal
@@ -74,6 +77,20 @@ def test_xid_in_the_kernel_log_is_an_event_of_that_gpu(bench: Make) -> None:
 
     assert (event.subject, event.code, event.source) == ("0000:3b:00.0", "xid-79", "kernel")
     assert list(vendor.interpret(Signal(source="kernel", text="NVRM: loading"))) == []
+
+
+@pytest.mark.parametrize("instance", ["", " 7"])
+def test_xid_of_a_simulated_gpu_is_in_the_kernel_log_too(bench: Make, instance: str) -> None:
+    made = bench("h100", 1)
+    (device,) = made.devices()
+    made.do(f"xid gpu-0 94{instance}")
+    record = json.loads(Path(made.directory, "machine.json").read_text(encoding="utf-8"))
+    (line,) = record["kernel"]
+
+    heard = made.vendor.interpret(Signal(source="kernel", text=line))
+
+    assert [(e.subject, e.code) for e in heard] == [(device.locality.pci_address, "xid-94")]
+    assert ("GPU-I:07" in line) is bool(instance)
 
 
 def test_closing_twice_and_reading_again_is_fine(bench: Make) -> None:
