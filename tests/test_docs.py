@@ -275,6 +275,17 @@ def test_tests_that_a_table_of_failures_names_are_there(page: Path) -> None:
     assert [(place, name) for place, name in named if name not in known[place]] == []
 
 
+@pytest.mark.parametrize(
+    "at",
+    ["amd.health", "gaudi.facts", "intel.health", "neuron.health", "nvidia.health", "tpu.health"],
+)
+def test_every_condition_of_a_maker_is_on_its_page(at: str) -> None:
+    text = (ROOT / "docs" / "reference" / f"{at.partition('.')[0]}.md").read_text()
+    codes: Mapping[str, str] = import_module(f"accelkit.vendors.{at}").CONDITIONS
+
+    assert [code for code in codes if f"`{code}`" not in text] == []
+
+
 def test_every_hook_is_in_the_reference() -> None:
     text = (ROOT / "docs" / "reference" / "plugins.md").read_text()
     names = [name for name in vars(hooks) if name.startswith("accelkit_")]
