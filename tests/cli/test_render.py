@@ -76,8 +76,7 @@ def test_slices_of_a_gpu_that_claims_cut_are_those_that_were_looked_at(
 
     answer = run("render", "dra", "--host", host, "--policy", policy(BESIDE))
 
-    assert answer.code == 0
-    assert answer.err.startswith("problem: nvidia/nvidia.accelkit.dev/moduleId: 25 devices do not")
+    assert (answer.code, answer.err) == (0, "")
     golden("h100-dynamic.yaml", answer.out)
 
 

@@ -35,26 +35,24 @@ class Board:
     def number(self, position: int, boots: int) -> int:
         """Of a chip in its files: others after each boot, so that nobody takes them for names.
 
+        Its driver counts from 0, whatever other devices there are.
         Turned by half a torus, or by one on a ring: links and legal sets stay what they are.
         """
         turn = 2 * facts.ROW if self.torus else 1
-        return self.part.first + (position + boots * turn) % self.part.count
+        return (position + boots * turn) % self.part.count
 
     def beside(self, number: int) -> tuple[int, ...]:
         """Numbers of the chips that chip *number* is linked with."""
-        first, count = self.part.first, self.part.count
-        place = number - first
-        if (told := self.part.told.beside(place)) is not None:
-            return tuple(first + other for other in told)
+        count = self.part.count
+        if (told := self.part.told.beside(number)) is not None:
+            return told
         if self.torus:
-            return tuple(first + other for other in facts.neighbours(place))
-        around = ((place - 1) % count, (place + 1) % count)
+            return facts.neighbours(number)
+        around = ((number - 1) % count, (number + 1) % count)
         if self.part.options.get("links") == "chain":
-            around = (place - 1, place + 1)
+            around = (number - 1, number + 1)
         return tuple(
-            first + other
-            for other in dict.fromkeys(around)
-            if other != place and 0 <= other < count
+            other for other in dict.fromkeys(around) if other != number and 0 <= other < count
         )
 
     def place(self, position: int) -> PciPlace:

@@ -53,7 +53,7 @@ def gpu_device(
             *nodes.drm_nodes(function),
         ],
         attributes=gpu.facts,
-        own={"uuid", "serial", "moduleId"},
+        own={"uuid", "serial"},
         capacity={} if gpu.memory is None else {"memory": gpu.memory},
         slots=cut.slots,
         counters=cut.counters,

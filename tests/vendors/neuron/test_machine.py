@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from accelkit import ConfigError, NotThere
+from accelkit import ConfigError, Device, NotThere
 from accelkit.core.real_host import RealHost
-from accelkit.testing.simulate import set_state
+from accelkit.testing.machine_host import MachineHost
+from accelkit.testing.simulate import set_state, simulate
 from accelkit.vendors.neuron import facts
 from accelkit.vendors.neuron.board import PRODUCTS
 from accelkit.vendors.neuron.machine import NeuronMachine
+from accelkit.vendors.neuron.vendor import Neuron, NeuronOptions
 from tests.vendors.neuron.bench import CHIPS, Make
 
 
@@ -140,3 +142,14 @@ def test_machine_is_read_by_its_files_alone(bench: Make, product: str) -> None:
     found = list(made.vendor.discover(RealHost(made.directory)))
 
     assert found == made.discover()
+
+
+def test_chips_beside_devices_of_another_maker_are_a_torus_of_their_own(tmp_path: Path) -> None:
+    directory = str(tmp_path)
+    simulate("gaudi", "gaudi3", 8, directory)
+    simulate("neuron", "trn2", 16, directory)
+    neuron, host = Neuron(NeuronOptions()), MachineHost(directory)
+    chips = [d for d in neuron.discover(host) if isinstance(d, Device) and d.kind == "neuron"]
+
+    assert sorted(int(str(chip.attributes["deviceId"])) for chip in chips) == [*range(16)]
+    assert {chip.attributes["topology"] for chip in chips} == {"torus"}

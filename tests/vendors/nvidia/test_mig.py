@@ -85,11 +85,7 @@ def test_instances_are_what_their_places_say_before_they_are_there(bench: Make) 
         expected, nodes=part.nodes, aliases=part.aliases, handle=part.handle
     )
     assert expected.kind == "mig"
-    assert parent.attributes.keys() - expected.attributes.keys() == {
-        "moduleId",
-        "serial",
-        "uuid",
-    }
+    assert parent.attributes.keys() - expected.attributes.keys() == {"serial", "uuid"}
 
 
 def test_partition_has_its_rights_beside_the_files_of_its_parent(bench: Make) -> None:
