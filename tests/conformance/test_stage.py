@@ -76,8 +76,8 @@ def test_check_that_takes_too_long_to_begin_leaves_no_driver(tmp_path: Path) -> 
 
     class Stuck(ToyClaims):
         def start(self, kubelet: Path) -> None:
+            self.kubelet = kubelet
             go_on.wait()
-            super().start(kubelet)
 
         def kill(self) -> None:
             ends.append("killed")
