@@ -146,14 +146,14 @@ def _libraries(host: Host, root: str, folder: str, version: str) -> Iterator[Mou
     inside = host if root == "/" else host.under(root)
     for name in host.names(below(root, folder)):
         stem, dot, number = name.partition(".so")
-        is_link = dot and (not number or number[1:].isdecimal())
-        if not is_link and number != f".{version}":
+        its_own = number == f".{version}"
+        if not its_own and not (dot and (not number or number[1:].isdecimal())):
             continue
         try:
             target = inside.resolve(f"{folder}/{name}")
         except NotThere:
             continue
-        if target.endswith(f".so.{version}") or stem in OWN_VERSION:
+        if its_own or target.endswith(f".so.{version}") or stem in OWN_VERSION:
             yield Mount(host_path=below(root, target), container_path=f"{folder}/{name}")
 
 

@@ -217,6 +217,15 @@ def test_sockets_of_the_drivers_daemons_come_along(bench: Make, daemon: str, roo
     assert "noexec" in found.options
 
 
+def test_library_that_lies_elsewhere_under_another_name_comes_along(bench: Make) -> None:
+    made = bench("l4", 1)
+    library = Path(made.directory, "usr/lib/x86_64-linux-gnu/libnvidia-nvvm.so.580.65.06")
+    library.rename(Path(made.directory, "opt-nvvm"))
+    library.symlink_to("/opt-nvvm")
+
+    assert paths(edits(made).mounts)[f"/usr/lib/x86_64-linux-gnu/{library.name}"] == "/opt-nvvm"
+
+
 def test_name_for_linkers_comes_along(bench: Make) -> None:
     """Compilers in a container link with -lcuda."""
     made = bench("l4", 1)
