@@ -39,12 +39,17 @@ FOREIGN_DRIVERS = frozenset({"vfio-pci", "pci-stub"})
 """Whoever binds a GPU to these means to give it to a virtual machine: it is not ours."""
 
 
-WSL, TEGRA, FAMILY = "/dev/dxg", "/etc/nv_tegra_release", "/sys/devices/soc0/family"
+WSL, TEGRA = "/dev/dxg", "/etc/nv_tegra_release"
 """Files of platforms on which NVML does not tell what is needed.
 
 Source:
-    WSL: /dev/dxg stands for all GPUs. Tegra: /etc/nv_tegra_release of Linux for Tegra, and the
-    family of the chip (Linux, Documentation/ABI/testing/sysfs-devices-soc).
+    WSL: /dev/dxg stands for all GPUs. Tegra: a file of Linux for Tegra.
+"""
+FAMILY = "/sys/devices/soc0/family"
+"""Of the chip; boards of all makers have it.
+
+Source:
+    Linux, Documentation/ABI/testing/sysfs-devices-soc.
 """
 
 Family: TypeAlias = tuple[Device, list[Device | Unreadable]]

@@ -110,7 +110,7 @@ class Nvidia(
     name = "nvidia"
     domain = "nvidia.com"
     hardware = (PciMatch(vendor=facts.PCI_VENDOR, classes=(facts.DISPLAY, facts.COMPUTE)),)
-    platforms = (discovery.WSL, discovery.TEGRA, discovery.FAMILY)
+    platforms = (discovery.WSL, discovery.TEGRA)
     native = True
     machine = "accelkit.vendors.nvidia.machine:NvidiaMachine"
     signals = Signals(

@@ -254,9 +254,26 @@ def test_platform_that_nvml_does_not_describe_is_unsupported(
     made.do("remove gpu-0")
     put(made, path, text)
 
-    assert hardware_present(Nvidia, made.host)
     assert wrong(made.unreadable()) == [(name, "platform-unsupported")]
     assert unsupported_platform(made.host) is not None
+
+
+@pytest.mark.parametrize(
+    "path, asked",
+    [
+        ("/dev/dxg", True),
+        ("/etc/nv_tegra_release", True),
+        ("/sys/devices/soc0/family", False),  # boards of all makers have one
+    ],
+)
+def test_plugin_is_asked_on_its_platforms_though_nothing_is_on_the_bus(
+    bench: Make, path: str, *, asked: bool
+) -> None:
+    made = bench("l4", 1)
+    made.do("remove gpu-0")
+    put(made, path, "")
+
+    assert hardware_present(Nvidia, made.host) is asked
 
 
 def test_numa_node_that_the_firmware_does_not_name_is_none(bench: Make) -> None:
