@@ -249,7 +249,6 @@ def test_library_of_another_version_asks_for_a_fresh_process(bench: Make) -> Non
 def test_platform_that_nvml_does_not_describe_is_unsupported(
     bench: Make, path: str, text: str, name: str
 ) -> None:
-    """Seen elsewhere: nothing was told, for no GPU is on the PCI bus there."""
     made = bench("l4", 1)
     made.do("remove gpu-0")
     put(made, path, text)
