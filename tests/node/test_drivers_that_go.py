@@ -1,5 +1,7 @@
 """A driver is taken out and loaded anew under pods; its GPUs have other numbers then."""
 
+from functools import partial
+
 from accelkit.testing.simulate import set_state, simulate
 from tests.node.agents import Agents
 from tests.node.claims import (
@@ -52,7 +54,7 @@ def test_gpus_are_given_out_again_by_what_their_files_are_called_then(
     cluster.apply(claiming("claimed", "claimed"))
     cluster.apply(pod("named", limits={GPU: 1}))
     for name in ("claimed", "named"):
-        cluster.wait_for("a reason", lambda name=name: why_unscheduled(cluster, name))
+        cluster.wait_for("a reason", partial(why_unscheduled, cluster, name))
     assert life(cluster, "virtual") == before
 
     set_state(str(folder), ["load"])
