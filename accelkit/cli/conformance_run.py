@@ -6,9 +6,10 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import contextmanager, redirect_stdout
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, TextIO, TypedDict, TypeVar, Unpack
 
 import attrs
 import click
@@ -210,21 +211,23 @@ def _run_all(
 
     reports: list[Report] = []
     ended: KeyboardInterrupt | None = None
+    out = sys.stdout  # which goes elsewhere while a check loads plugins
     for number, subject in enumerate(subjects, 1):
         if form is Form.TABLE:
-            click.echo(f"{subject.kind} {subject.name}, seed {options.seed}")
+            click.echo(f"{subject.kind} {subject.name}, seed {options.seed}", file=out)
             for fault in faults_of(subject):
-                click.echo(f"with fault: {fault}")
-        heard = _show_result if form is Form.TABLE else _nothing
+                click.echo(f"with fault: {fault}", file=out)
+        heard = partial(_show_result, out) if form is Form.TABLE else _nothing
         try:
-            # What a plugin prints must not get into a document.
-            with nullcontext() if form is Form.TABLE else redirect_stdout(sys.stderr):
+            # What a plugin prints must not get into a document; and threads that load plugins side
+            # by side may leave standard output elsewhere.
+            with redirect_stdout(out if form is Form.TABLE else sys.stderr):
                 reports.append(run_one(subject, select=select, options=options, heard=heard))
         except Interrupted as error:
             reports.append(error.report)
             ended = error
         if form is Form.TABLE:
-            _show_end(reports[-1])
+            _show_end(out, reports[-1])
         if ended is not None:
             names = ", ".join(one.name for one in subjects[number:])
             click.echo(f"interrupted{names and f'; not begun: {names}'}", err=True)
@@ -341,19 +344,19 @@ def _nothing(_result: "Result") -> None:
     pass
 
 
-def _show_result(result: "Result") -> None:
+def _show_result(out: TextIO, result: "Result") -> None:
     from accelkit.conformance.render import line_of  # noqa: PLC0415 - help does without
 
     verdict = result.verdict.value
-    click.echo(line_of(result).replace(verdict, styled(verdict), 1))
+    click.echo(line_of(result).replace(verdict, styled(verdict), 1), file=out)
 
 
-def _show_end(report: "Report") -> None:
+def _show_end(out: TextIO, report: "Report") -> None:
     from accelkit.conformance.render import end_of  # noqa: PLC0415 - help does without
 
     for line in end_of(report):
-        click.echo(line)
-    click.echo()
+        click.echo(line, file=out)
+    click.echo(file=out)
 
 
 def _write(

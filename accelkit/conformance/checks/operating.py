@@ -160,13 +160,14 @@ def over_upgrades(bench: ClaimsBench) -> Iterator[str]:
     bench.spoil()
     twin = bench.driver.twin()
     bench.later(twin.kill)
-    end = _load(bench, bench.claim(other))
+    calls = Counter[str]()
+    end = _load(bench, bench.claim(other), calls)
     try:
-        _beside(bench, twin.start)
+        _beside(bench, twin.start, calls)
         bench.driver.stop()
         if Feature.RECORDS in bench.features:
             rewrite(record_of(bench, kept), LATER_MINOR)
-        _beside(bench, bench.driver.start)
+        _beside(bench, bench.driver.start, calls)
         twin.stop()
     finally:
         failed = end()
@@ -175,30 +176,29 @@ def over_upgrades(bench: ClaimsBench) -> Iterator[str]:
         yield "a claim that was prepared before is answered otherwise after both"
 
 
-def _beside(bench: ClaimsBench, start: Callable[[Path], None]) -> None:
-    """Let another instance register beside the one that runs."""
+def _beside(bench: ClaimsBench, start: Callable[[Path], None], calls: Counter[str]) -> None:
+    """Let another instance register beside the one that runs, and be asked."""
     there = len(bench.sim.seen(DriverRegistered, driver=bench.stage.name))
     start(bench.stage.root)
     if not bench.happens(
         lambda: len(bench.sim.seen(DriverRegistered, driver=bench.stage.name)) > there, 3 * SOON_S
     ):
         raise Unanswered("another instance does not register beside the first")
+    before = calls.total()
+    bench.comes(lambda: calls.total() > before + 1, SOON_S)  # one more has begun and ended
 
 
-def _load(bench: ClaimsBench, ref: ClaimRef) -> Callable[[], list[str]]:
-    """Prepare a claim and give it back, over and over.
+def _load(bench: ClaimsBench, ref: ClaimRef, done: Counter[str]) -> Callable[[], list[str]]:
+    """Prepare a claim and give it back, over and over, and count that in *done*.
 
     Returns:
         What ends that, and tells what failed.
     """
-    over, failed, done = threading.Event(), list[str](), Counter[str]()
+    over, failed = threading.Event(), list[str]()
 
     def work() -> None:
         while not over.is_set():
-            asked = bench.endpoint()
-            why = _turn(bench, ref)
-            # Where another one has registered meanwhile, who was asked may have ended by then.
-            if why and bench.endpoint() == asked:
+            if why := _turn(bench, ref):
                 failed.append(f"while instances overlap, {why}")
             done["calls"] += 1
             time.sleep(PAUSE_S)
@@ -216,12 +216,15 @@ def _load(bench: ClaimsBench, ref: ClaimRef) -> Callable[[], list[str]]:
 
 def _turn(bench: ClaimsBench, ref: ClaimRef) -> str:
     """Prepare a claim and give it back; returns what fails."""
+    asked = bench.endpoint()
     try:
-        if why := bench.refusal(ref):
-            return f"a claim is not prepared: {why}"
-        bench.unprepare(ref)
+        answer = bench.prepare(ref, path=asked).get(ref.uid)
+        if answer is None or answer.error:
+            return f"a claim is not prepared: {answer.error if answer else 'no word of it'}"
+        bench.unprepare(ref, path=asked)
     except grpc.aio.AioRpcError as error:
-        return f"a call fails: {error.details()}"
+        # Where another one has registered meanwhile, who was asked may have ended by then.
+        return f"a call fails: {error.details()}" if bench.endpoint() == asked else ""
     return ""
 
 
