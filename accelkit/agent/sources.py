@@ -177,10 +177,10 @@ class Source:
         try:
             edits = await self._work(calls.LONE_EDITS, (bare(device), terms), {device.root})
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything
-            self._note(subject, error)
             current = self.made.current(device, terms, self._software)
             if current and not isinstance(error, AllocationError):
                 return  # it does not say that they are wrong
+            self._note(subject, error)
         else:
             self.problems.pop(subject, None)
         self.made.keep(device, terms, self._software, edits)
