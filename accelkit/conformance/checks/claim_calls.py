@@ -26,7 +26,7 @@ BUDGET_S = 10.0
 SLOW_S = 4.0
 """How much later the API server answers where a call has to be slow."""
 PAUSE_S = 2.0
-"""For what comes meanwhile, on a machine that does much else, too."""
+"""For what comes meanwhile, on a machine that does much else, too; no caller gives up so soon."""
 
 
 def asks_for(ref: ClaimRef) -> Which:
@@ -37,7 +37,7 @@ def asks_for(ref: ClaimRef) -> Which:
 def slowed(bench: ClaimsBench, ref: ClaimRef, seconds: float) -> Callable[[], bool]:
     """Let the claim be answered late; returns what tells whether it was asked for since."""
     since = bench.ask(lambda: len(bench.api.journal.asked))
-    bench.api.faults.delay(bench.patience(seconds), None, which=asks_for(ref))
+    bench.api.faults.delay(seconds, None, which=asks_for(ref))
 
     def is_asked() -> bool:
         news: list[Asked] = bench.api.journal.asked[since:]
@@ -144,7 +144,7 @@ def joined(bench: ClaimsBench) -> Iterator[str]:
 def side_by_side(bench: ClaimsBench) -> Iterator[str]:
     one, other = two_of(bench.up())
     slow, quick = bench.claim(one), bench.claim(other)
-    is_asked = slowed(bench, slow, SLOW_S)
+    is_asked = slowed(bench, slow, bench.patience(SLOW_S))
     call = bench.begin(services.PREPARE, prepare_request([slow]))
     bench.happens(lambda: is_asked() or call.done(), SOON_S)
     if not is_asked() or call.done():
