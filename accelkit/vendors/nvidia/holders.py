@@ -1,9 +1,11 @@
 """Processes that use GPUs. Not here: which of them belong to pods."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from accelkit import Device, Holder, HolderKind, Holding, SourceError
 from accelkit.vendors.nvidia.nvml import Answer, Handle, Nvml
+from accelkit.vendors.nvidia.patience import Patience
 
 _LISTS = (
     ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetComputeRunningProcesses_v2"),
@@ -18,25 +20,26 @@ _MOST_PID = 1 << 22
 """Linux, include/linux/threads.h, PID_MAX_LIMIT."""
 
 
-def read_holders(nvml: Nvml, devices: Iterable[Device]) -> Iterator[Holding]:
+def read_holders(nvml: Nvml, devices: Iterable[Device], patience: Patience) -> Iterator[Holding]:
     """One holding for each process of each device; a GPU that cannot be asked has none.
 
     A GPU that is cut tells the processes of its partitions, which are asked themselves.
     """
-    for device in devices:
-        if device.handle is None or not device.usable:
-            continue
-        try:
-            handle = nvml.ask("nvmlDeviceGetHandleByUUID", device.handle)
-            pids = pids_of(nvml, handle)
-        except SourceError:
-            continue
-        for pid in sorted(pids):
-            yield Holding(
-                device=device.id,
-                through="process",
-                holder=Holder(kind=HolderKind.FOREIGN, uid=str(pid)),
-            )
+    asked = (device for device in devices if device.handle is not None and device.usable)
+    return patience.of_each(asked, partial(_of_device, nvml))
+
+
+def _of_device(nvml: Nvml, device: Device) -> Iterator[Holding]:
+    try:
+        pids = pids_of(nvml, nvml.ask("nvmlDeviceGetHandleByUUID", device.handle))
+    except SourceError:
+        return
+    for pid in sorted(pids):
+        yield Holding(
+            device=device.id,
+            through="process",
+            holder=Holder(kind=HolderKind.FOREIGN, uid=str(pid)),
+        )
 
 
 def pids_of(nvml: Nvml, handle: Handle) -> set[int]:

@@ -3,17 +3,21 @@
 import ctypes
 import threading
 from collections.abc import Iterator
+from functools import partial
 
 from accelkit import Event, FrozenMap, SourceError
 from accelkit.vendors.nvidia import facts, xid
 from accelkit.vendors.nvidia.mig import mig_device_of
 from accelkit.vendors.nvidia.nvml import Answer, Handle, Nvml, NvmlError, Rubbish
+from accelkit.vendors.nvidia.patience import Patience
 from accelkit.vendors.nvidia.reading import count_gpus, number, read_uuid
 
 _WANTED = xid.XID_EVENT | sum(xid.EVENTS)
 _NO_INSTANCE = 0xFFFFFFFF  # nvml.h, nvmlEventData_t
 _MOST_AT_ONCE = 64
 _MOST_XID = 99_999
+_REGISTER_S = 1.5
+"""For all GPUs together, of the 2 s that a call may take longer than it waits."""
 
 
 class Ear:
@@ -25,6 +29,7 @@ class Ear:
         """Session, its generation and the number of GPUs when they were registered."""
         self._uuids: dict[int, str] = {}
         """By where the handle of a GPU points: one that is lost does not tell it any more."""
+        self._registering = Patience(_REGISTER_S)
         self._idle = threading.Event()
 
     def listen(self, nvml: Nvml, timeout_s: float) -> Iterator[Event]:
@@ -60,9 +65,10 @@ class Ear:
         events = nvml.maybe("nvmlEventSetCreate")
         if events is None:
             return  # a platform without events: nobody will be heard, and nothing is wrong
-        heard = [h for i in range(gpus) if (h := _register_one(nvml, i, events)) is not None]
-        self._uuids = {_place(h): uuid for h in heard if (uuid := _uuid(nvml, h)) is not None}
-        if heard:
+        uuids = self._uuids = {}  # one that is late adds its own
+        jobs = {i: partial(_register_one, nvml, i, events, uuids) for i in range(gpus)}
+        heard = [answer is True for answer in self._registering.gather(jobs).values()]
+        if any(heard) or self._registering.is_stuck:
             self._events = events
         else:
             nvml.maybe("nvmlEventSetFree", events)
@@ -72,6 +78,8 @@ class Ear:
         self._heard_of = None
         if events is None or known is None or known[:2] != (nvml, nvml.generation):
             return  # it went with its session
+        if self._registering.is_stuck:
+            return  # a GPU may still be added to it
         try:
             nvml.ask("nvmlEventSetFree", events)
         except SourceError:  # the session that it was made in is gone
@@ -111,20 +119,22 @@ class Ear:
             part = None if gi == _NO_INSTANCE else mig_device_of(nvml, handle, gi, ci)
         except SourceError:
             part = None
-        return part or _uuid(nvml, handle) or self._uuids.get(_place(handle))
+        return part or self._uuids.get(_place(handle)) or _uuid(nvml, handle)
 
 
-def _register_one(nvml: Nvml, index: int, events: Handle) -> Handle | None:
-    """The GPU at *index*, if it will be heard; a sick one costs only itself."""
+def _register_one(nvml: Nvml, index: int, events: Handle, uuids: dict[int, str]) -> bool:
+    """Whether the GPU at *index* will be heard; a sick one costs only itself."""
     try:
         handle = nvml.ask("nvmlDeviceGetHandleByIndex", index)
         kinds = nvml.maybe("nvmlDeviceGetSupportedEventTypes", handle) or 0
-        if kinds & _WANTED:
-            nvml.ask("nvmlDeviceRegisterEvents", handle, kinds & _WANTED, events)
-            return handle
+        if not kinds & _WANTED:
+            return False
+        nvml.ask("nvmlDeviceRegisterEvents", handle, kinds & _WANTED, events)
     except SourceError:
-        return None
-    return None
+        return False
+    if (uuid := _uuid(nvml, handle)) is not None:
+        uuids[_place(handle)] = uuid
+    return True
 
 
 def _place(handle: Handle) -> int:

@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from accelkit import Device, FrozenMap, Sample, SourceError
 from accelkit.vendors.nvidia import facts
 from accelkit.vendors.nvidia.nvml import Answer, Handle, Nvml
+from accelkit.vendors.nvidia.patience import Patience
 from accelkit.vendors.nvidia.reading import read_field
 
 _GPU_SENSOR = 0
@@ -29,21 +31,23 @@ _MOST = 1 << 53
 """Numbers beyond it are rubbish: all that are not known are all ones."""
 
 
-def read_samples(nvml: Nvml, devices: Iterable[Device]) -> Iterator[Sample]:
+def read_samples(nvml: Nvml, devices: Iterable[Device], patience: Patience) -> Iterator[Sample]:
     """Samples of every device that can be asked; what a GPU does not tell is left out.
 
     A MIG device has its memory alone: all else is told for its GPU.
     """
-    for device in devices:
-        if device.handle is None:
-            continue
-        try:
-            handle = nvml.ask("nvmlDeviceGetHandleByUUID", device.handle)
-            yield from list(_memory(nvml, handle, device))
-            if device.parent is None:
-                yield from list(_of_gpu(nvml, handle, device))
-        except SourceError:
-            continue
+    asked = (device for device in devices if device.handle is not None)
+    return patience.of_each(asked, partial(_of_device, nvml))
+
+
+def _of_device(nvml: Nvml, device: Device) -> Iterator[Sample]:
+    try:
+        handle = nvml.ask("nvmlDeviceGetHandleByUUID", device.handle)
+        yield from list(_memory(nvml, handle, device))
+        if device.parent is None:
+            yield from list(_of_gpu(nvml, handle, device))
+    except SourceError:
+        return
 
 
 def _sample(device: Device, metric: str, value: float, **labels: str) -> Iterator[Sample]:

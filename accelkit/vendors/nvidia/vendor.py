@@ -69,6 +69,8 @@ from accelkit.vendors.nvidia.reading import read_driver, read_gpu
 
 _MOST_SESSIONS = 8
 """Doors to one host that are used side by side; more come from doors made for a single call."""
+_ASKING_S = 1.5
+"""How long GPUs may take to say how they are, of the 2 s of a call for one."""
 
 
 @attrs.frozen(kw_only=True)
@@ -148,6 +150,7 @@ class Nvidia(
         self._means = sharing.Means(library=options.hami_core, daemons=options.mps_directory)
         self._sessions: dict[Host, Nvml] = {}
         self._patience = Patience(discovery.READING_S)
+        self._asking = Patience(_ASKING_S)
         self._ear = Ear()
 
     def discover(self, host: Host) -> Iterator[Device | Unreadable]:
@@ -168,9 +171,13 @@ class Nvidia(
     def conditions(
         self, host: Host, device: Device, evidence: tuple[Evidence, ...]
     ) -> Iterable[Condition]:
-        return health.read_conditions(
-            self.nvml(host), device, evidence, time.monotonic(), self._chosen.ignore_xids
-        )
+        nvml, ignored = self.nvml(host), self._chosen.ignore_xids
+
+        def read() -> list[Condition]:
+            now_s = time.monotonic()
+            return list(health.read_conditions(nvml, device, evidence, now_s, ignored))
+
+        return self._asking.ask(device.root, read)
 
     def listen(self, host: Host, timeout_s: float) -> Iterable[Event]:
         return self._ear.listen(self.nvml(host), timeout_s)
@@ -184,10 +191,10 @@ class Nvidia(
         return links.read_links(self.nvml(host), devices) if devices else ()
 
     def holders(self, host: Host, devices: tuple[Device, ...]) -> Iterable[Holding]:
-        return holders.read_holders(self.nvml(host), devices) if devices else ()
+        return holders.read_holders(self.nvml(host), devices, self._asking) if devices else ()
 
     def samples(self, host: Host, devices: tuple[Device, ...]) -> Iterable[Sample]:
-        return telemetry.read_samples(self.nvml(host), devices) if devices else ()
+        return telemetry.read_samples(self.nvml(host), devices, self._asking) if devices else ()
 
     def diagnose(self, host: Host) -> Iterable[Finding]:
         return diagnosis.diagnose(

@@ -5,7 +5,8 @@ import pytest
 from accelkit import SourceError
 from accelkit.vendors.nvidia import xid
 from accelkit.vendors.nvidia.nvml import Rubbish
-from tests.vendors.nvidia.bench import Make
+from accelkit.vendors.nvidia.patience import Patience
+from tests.vendors.nvidia.bench import Answer, Liar, Make
 
 
 def test_xid_is_heard_once(bench: Make) -> None:
@@ -151,6 +152,47 @@ def test_sick_gpu_does_not_keep_the_others_from_being_heard(bench: Make) -> None
     made.do("xid gpu-1 62")
 
     assert [e.code for e in made.listen()] == ["xid-62"]
+
+
+def test_gpu_that_hangs_keeps_nobody_from_hearing_others_and_is_heard_in_the_end(
+    bench: Make,
+) -> None:
+    made = bench("h100", 2)
+    made.vendor._ear._registering = Patience(0.3)
+    made.do("hang gpu-0 1s")
+    made.listen()
+    made.do("xid gpu-1 62")
+    of_others = made.listen()
+    for thread in tuple(made.vendor._ear._registering._running.values()):
+        thread.join()
+    made.do("xid gpu-0 48")
+
+    assert [e.code for e in of_others] == ["xid-62"]
+    assert [e.code for e in made.listen()] == ["xid-48"]
+
+
+@pytest.mark.parametrize("hangs", [True, False])
+def test_events_to_which_a_gpu_may_still_be_added_are_not_freed(
+    bench: Make, *, hangs: bool
+) -> None:
+    """The library would write into memory that it has given back."""
+    made = bench("h100", 2)
+    made.vendor._ear._registering = Patience(0.3)
+    host, freed = Liar(made.directory), []
+
+    def free(honest: Answer, events: object) -> int:
+        freed.append(events)
+        return honest(events)
+
+    host.lies = {"nvmlEventSetFree": free}
+    if hangs:
+        made.do("hang gpu-0 1s")
+    list(made.vendor.listen(host, 0.0))
+    made.fail("nvmlEventSetWait_v2", "error 999", times=1)
+    with pytest.raises(SourceError):
+        list(made.vendor.listen(host, 0.0))
+
+    assert bool(freed) is not hangs
 
 
 def test_event_of_another_kind_has_its_own_code(bench: Make) -> None:

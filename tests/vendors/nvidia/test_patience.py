@@ -2,8 +2,9 @@ import threading
 
 import pytest
 
-from accelkit import NotThere, SourceError, SourceTimeout
+from accelkit import Device, NotThere, SourceError, SourceTimeout
 from accelkit.vendors.nvidia.patience import Patience
+from tests.vendors.nvidia.bench import Bench, Make
 
 
 def test_answers_and_errors_come_by_key() -> None:
@@ -58,3 +59,43 @@ def test_job_for_which_there_is_no_thread_is_no_bug(monkeypatch: pytest.MonkeyPa
     assert isinstance(answers[0], SourceError)
     assert "no thread can be started" in str(answers[0])
     assert patience.gather({0: lambda: 1}) == {0: 1}
+
+
+def test_one_job_answers_or_raises_what_it_raised() -> None:
+    def fail() -> int:
+        raise NotThere("gone")
+
+    patience = Patience(10)
+
+    assert patience.ask("gpu", lambda: 7) == 7
+    with pytest.raises(NotThere):
+        patience.ask("gpu", fail)
+    assert not patience.is_stuck
+
+
+def test_gpu_that_hangs_keeps_nobody_from_hearing_of_others(bench: Make) -> None:
+    """Seen: conditions and samples of all were lost, and the process with them, for one GPU."""
+    made = bench("h100", 3)
+    made.do("mig gpu-1 on", "create-mig gpu-1 1g.10gb 0", "hold gpu-0 7", "hold gpu-2 8")
+    devices = made.devices()
+    made.vendor._asking = Patience(0.5)
+    made.do("hang gpu-1 2s")
+
+    told = {device.id.name: answered(made, device) for device in devices}
+    measured = {sample.device for sample in made.vendor.samples(made.host, devices)}
+    held = {holding.holder.uid for holding in made.vendor.holders(made.host, devices)}
+
+    well = [device for device in devices if device.root in {devices[0].root, devices[-1].root}]
+    assert [name for name, answer in told.items() if answer] == [d.id.name for d in well]
+    assert len(told) == 4
+    assert measured == {device.id for device in well}
+    assert held == {"7", "8"}
+    assert made.vendor._asking.is_stuck
+
+
+def answered(made: Bench, device: Device) -> bool:
+    try:
+        list(made.vendor.conditions(made.host, device, ()))
+    except SourceTimeout:
+        return False
+    return True
