@@ -1,3 +1,4 @@
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,9 @@ pytest.register_assert_rewrite("tests.backends.kube.behaviour")  # a suite that 
 settings.register_profile("accelkit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("accelkit")
 settings.register_profile("quick", settings.get_profile("accelkit"), max_examples=10)
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so do shells with what they put aside
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what tests start is interrupted
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
