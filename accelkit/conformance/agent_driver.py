@@ -13,10 +13,11 @@ from pathlib import Path
 
 from accelkit.conformance.bench import Scope
 from accelkit.conformance.footprint import Footprint, footprint_of
-from accelkit.conformance.laying import lay
+from accelkit.conformance.laying import make_machine
 from accelkit.conformance.model import Feature, Level, Unanswered
 from accelkit.conformance.nursery import Started
-from accelkit.conformance.subjects import NEIGHBOUR, PluginSubject
+from accelkit.conformance.setups import UNITS
+from accelkit.conformance.subjects import NEIGHBOUR, Cut, PluginSubject
 from accelkit.core.host import ReadOnly
 from accelkit.core.kube import Json
 from accelkit.core.model import Device
@@ -25,7 +26,6 @@ from accelkit.testing.hosts import open_host
 from accelkit.testing.shared import Shared, machines
 from accelkit.testing.simulate import set_state, simulate
 
-UNITS = 4
 STOP_S = 30.0
 """Three times what ending may take."""
 PROBE_S = 5.0
@@ -63,9 +63,7 @@ class AgentDriver:
         self._make_machine()
 
     def _make_machine(self) -> None:
-        subject = self._subject
-        simulate(subject.machine or subject.name, subject.product, UNITS, self.machine)
-        lay(subject.faults, self.machine, self._scope.later)
+        make_machine(self._subject, Cut(), UNITS, self.machine, self._scope.later)
 
     @property
     def features(self) -> frozenset[Feature]:

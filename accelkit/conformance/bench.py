@@ -20,8 +20,9 @@ from typing import TypeVar
 import attrs
 
 from accelkit.conformance import nursery
-from accelkit.conformance.laying import lay
+from accelkit.conformance.laying import make_machine
 from accelkit.conformance.model import Feature, Unanswered
+from accelkit.conformance.setups import UNITS
 from accelkit.conformance.subjects import Cut, PluginSubject
 from accelkit.core.allocation import Grant, Granted
 from accelkit.core.health import judge
@@ -35,11 +36,10 @@ from accelkit.core.vendor import Vendor
 from accelkit.core.view import Verdict
 from accelkit.testing.hosts import open_host
 from accelkit.testing.shared import Shared, machines
-from accelkit.testing.simulate import set_state, simulate
+from accelkit.testing.simulate import set_state
 
 T = TypeVar("T")
 TAKEN_AWAY = "what the check made is taken away"
-UNITS = 4
 _LEAVE_S = 2.0
 _LOOK_S = 0.02
 _ELSEWHERE_S = 30.0
@@ -168,16 +168,8 @@ class PluginBench(Scope):
         if subject.simulated is None:
             raise Unanswered(f"{subject.name} has no simulated machine: name a host")
         directory = str(self.memory())
-        simulate(
-            subject.machine or subject.name,
-            how.product or subject.product,
-            count,
-            directory,
-            seed=self.seed if seed is None else seed,
-        )
-        for words in how.words:
-            set_state(directory, words)
-        lay(subject.faults, directory, self.later)
+        numbers = self.seed if seed is None else seed
+        make_machine(subject, how, count, directory, self.later, seed=numbers)
         return directory
 
     def rigged(self, directory: str) -> "Rig":

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from accelkit.conformance.agent_driver import AgentDriver
 from accelkit.conformance.bench import Scope
-from accelkit.conformance.laying import lay
+from accelkit.conformance.laying import make_machine
 from accelkit.conformance.model import Feature, Unanswered
 from accelkit.conformance.nursery import PROGRAM
 from accelkit.conformance.setups import UNITS, Setup, Site
-from accelkit.conformance.subjects import Blocks, PluginSubject
+from accelkit.conformance.subjects import Blocks, Cut, PluginSubject
 from accelkit.core.kube import Json
 from accelkit.testing.hosts import open_host
-from accelkit.testing.simulate import set_state, simulate
+from accelkit.testing.simulate import set_state
 
 _EARLIEST = "recorded/claim-1.0.json"
 """A record as the first version wrote it, with an item in each list."""
@@ -44,13 +44,8 @@ class ClaimsAgent(AgentDriver):
         self._site, self._setup, self._node = site, setup, site.node
         if Path(self.machine).exists():
             return
-        subject = self._subject
-        how = subject.claimed if setup.cut else None
-        product = (how and how.product) or subject.product
-        simulate(subject.machine or subject.name, product, setup.units, self.machine)
-        for words in how.words if how else ():
-            set_state(self.machine, words)
-        lay(subject.faults, self.machine, self._scope.later)
+        how = (self._subject.claimed if setup.cut else None) or Cut()
+        make_machine(self._subject, how, setup.units, self.machine, self._scope.later)
 
     def twin(self) -> "ClaimsAgent":
         made = ClaimsAgent(self._subject, self._scope, self.home)

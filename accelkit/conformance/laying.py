@@ -1,4 +1,4 @@
-"""Faults of a user's choice, on every machine of a run. Not here: those that checks choose."""
+"""Machines of a run, with faults of a user's choice. Not here: those that checks choose."""
 
 import contextlib
 import threading
@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from tempfile import TemporaryDirectory
 
+from accelkit.conformance.setups import UNITS
+from accelkit.conformance.subjects import Cut, PluginSubject
 from accelkit.core.errors import ConfigError
 from accelkit.testing.faults import Fault, fault_json, read_faults
 from accelkit.testing.simulate import check_faults, set_faults, set_state, simulate
 
-UNITS = 4
-"""Of most machines that checks make."""
 _UNSAID = {"from": 1, "times": 1}
 
 
@@ -43,6 +43,32 @@ def faults_for(vendor: str, product: str | None, path: str) -> tuple[Fault, ...]
     if problems:
         raise ConfigError(problems, remedy=remedy)
     return faults
+
+
+def make_machine(
+    subject: PluginSubject,
+    how: Cut,
+    count: int,
+    directory: str,
+    later: Callable[[Callable[[], object]], None],
+    *,
+    seed: int = 0,
+) -> None:
+    """Make one of *subject* in *directory*, and let the faults happen to it that its user chose.
+
+    Args:
+        subject: Whose hardware it has.
+        how: It is cut.
+        count: Its units.
+        directory: Where it comes to be.
+        later: Takes what is to be called when the machine is not wanted any more.
+        seed: Of its serial numbers.
+    """
+    vendor, product = subject.machine or subject.name, how.product or subject.product
+    simulate(vendor, product, count, directory, seed=seed)
+    for words in how.words:
+        set_state(directory, words)
+    lay(subject.faults, directory, later)
 
 
 def lay(

@@ -111,7 +111,7 @@ class View:
         """Devices by id; only what exists."""
         return self.snapshot.by_id
 
-    @property
+    @cached_property
     def judged(self) -> Mapping[DeviceId, Verdict]:
         """All verdicts that the next ones build on."""
         return {**self.away, **self.verdicts}

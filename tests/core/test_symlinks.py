@@ -3,11 +3,10 @@
 import ctypes
 import itertools
 import os
-import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, strategies as st
@@ -56,16 +55,14 @@ def grown(root: Path, tree: Mapping[str, str | None]) -> None:
 def test_kernel_and_parts_agree_on_what_is_there(
     tree: dict[str, str | None], path: list[str]
 ) -> None:
-    root = Path(mkdtemp(prefix="ak-")).resolve()
-    try:
+    with TemporaryDirectory(prefix="ak-") as directory:
+        root = Path(directory).resolve()
         grown(root, tree)
         wanted = "/" + "/".join(path)
         asked = symlinks._as_the_kernel_finds(str(root), wanted)
         if asked is not None:
             assert asked == symlinks._part_by_part(str(root), wanted)
             assert os.path.lexists(f"{root}{asked}")
-    finally:
-        shutil.rmtree(root)
 
 
 @pytest.mark.usefixtures("kernel")

@@ -22,8 +22,8 @@ HURRY = 0.01
 """Of the deadlines of the plugin's calls, where one is to overrun its own."""
 _LOOK_S = 0.005
 _BESIDE_S = 0.2
-_CLOSE_S = 1.0
 """For what a plugin started beside its calls."""
+_CLOSE_S = 1.0
 
 
 def _steps(bench: PluginBench, kind: Kind) -> Steps:

@@ -67,8 +67,8 @@ class Ear:
             return  # a platform without events: nobody will be heard, and nothing is wrong
         uuids = self._uuids = {}  # one that is late adds its own
         jobs = {i: partial(_register_one, nvml, i, events, uuids) for i in range(gpus)}
-        heard = [answer is True for answer in self._registering.gather(jobs).values()]
-        if any(heard) or self._registering.is_stuck:
+        heard = True in self._registering.gather(jobs).values()
+        if heard or self._registering.is_stuck:
             self._events = events
         else:
             nvml.maybe("nvmlEventSetFree", events)
