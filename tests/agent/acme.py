@@ -4,7 +4,6 @@
 What its calls do stands in files of the host, ``/acme/<call>``, a word or a few each.
 """
 
-import contextlib
 import ctypes
 import logging
 import os
@@ -22,6 +21,7 @@ from accelkit.core.host import Host
 from accelkit.core.model import Condition, Device, Event, Evidence, Unreadable
 from accelkit.core.values import FrozenMap
 from accelkit.core.vendor import SupportsEvents, SupportsHealth, Vendor
+from tests.open_files import open_files
 
 SONAME = "libacme.so.1"
 OF_LIBRARY = {
@@ -106,7 +106,9 @@ def _act(word: str) -> None:
             os._exit(int(code))
         case ["raise"]:
             raise ZeroDivisionError("a bug")
-        case ["sleep", seconds]:
+        case ["sleep", seconds, *marks]:
+            for mark in marks:
+                Path(mark).touch()
             time.sleep(float(seconds))
         case ["start-over"]:
             raise StartOver("library and driver differ", vendor="acme", remedy="reload the driver")
@@ -126,15 +128,6 @@ def _act(word: str) -> None:
 def _connection() -> int:
     """The socket that leads to the agent."""
     return next(fd for fd, name in open_files("self").items() if name.startswith("socket:"))
-
-
-def open_files(pid: int | str | None) -> dict[int, str]:
-    """What a process has open."""
-    found = {}
-    for fd in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(OSError):  # that of listing them
-            found[int(fd.name)] = str(fd.readlink())
-    return found
 
 
 def isolated(root: Path, **options: str) -> Isolated:

@@ -30,7 +30,7 @@ from accelkit.core.vendor import Signal
 from accelkit.testing.hosts import open_host
 from accelkit.testing.simulate import simulate
 from accelkit.vendors.nvidia.vendor import Nvidia, NvidiaOptions
-from tests.agent.acme import AcmeClaim, isolated, open_files
+from tests.agent.acme import AcmeClaim, isolated
 from tests.agent.acme_host import order
 from tests.agent.remotes import (
     PATIENCE_S,
@@ -44,6 +44,7 @@ from tests.agent.remotes import (
     until,
 )
 from tests.agent.toys import Cutting, Toy, cut_host
+from tests.open_files import open_files
 from tests.processes import ROOT
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.slow, pytest.mark.usefixtures("soon")]
@@ -126,13 +127,14 @@ def unread(source: Source) -> int:
     return int.from_bytes(answer, sys.byteorder)
 
 
-async def test_calls_of_a_process_overlap_and_end_with_it(root: Path) -> None:
-    order(root, conditions="sleep 600", listen="sleep 600", edits="crash")
+async def test_calls_of_a_process_overlap_and_end_with_it(root: Path, tmp_path: Path) -> None:
+    marks = [tmp_path / "conditions", tmp_path / "listen"]
+    order(root, edits="crash", **{mark.name: f"sleep 600 {mark}" for mark in marks})
     async with asked(isolated(root)) as source:
         devices = (await source.read()).devices
         assess = asyncio.create_task(source.assess(devices, ()))
         listen = asyncio.create_task(source.listen())
-        await until(lambda: sum(lane.running is not None for lane in source.lanes.all) == 2)
+        await until(lambda: all(mark.exists() for mark in marks))
         with pytest.raises(WorkerDied):
             await source.work(calls.EDITS, (grant(),), ())
         health, heard = await assess, await listen
@@ -522,9 +524,9 @@ def test_process_for_which_there_is_no_thread_leaves_nothing_open(
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", no_thread)
-    before = len(list(Path("/proc/self/fd").iterdir()))
+    before = open_files("self").values()
 
     with pytest.raises(SourceError, match="toy cannot be asked: no thread can be started"):
         WorkerProcess("toy", {}, lambda _worker, _end: None)
 
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert set(open_files("self").values()) <= set(before)

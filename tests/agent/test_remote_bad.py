@@ -17,7 +17,7 @@ from accelkit.agent.remote import Remote
 from accelkit.agent.sources import Source
 from accelkit.core.clock import RealClock
 from accelkit.core.errors import PluginError, SourceError, SourceTimeout, WorkerDied
-from tests.agent.acme import isolated, open_files
+from tests.agent.acme import isolated
 from tests.agent.acme_host import order
 from tests.agent.remotes import (
     HURRY,
@@ -31,6 +31,7 @@ from tests.agent.remotes import (
     until,
 )
 from tests.agent.toys import Toy
+from tests.open_files import open_files
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.slow, pytest.mark.usefixtures("soon")]
 MIB = 1 << 20

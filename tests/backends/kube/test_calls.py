@@ -433,12 +433,12 @@ async def test_calls_that_wait_for_their_turn_have_no_more_time_than_others(
     server.answer(nothing)
     kube = clients.dial(kubeconfig(tmp_path, server.url), timeout_s=TIMEOUT_S)
 
-    found = await asyncio.gather(
-        *(kube.get(SLICES, "a") for _ in range(20)), return_exceptions=True
-    )
+    async with asyncio.timeout(20 * TIMEOUT_S):  # a turn after the other, they would take 30
+        found = await asyncio.gather(
+            *(kube.get(SLICES, "a") for _ in range(30 * CALLS)), return_exceptions=True
+        )
 
     assert {type(error) for error in found} == {TransportError}
-    assert len(server.asked) < 10  # the first, and those that began some moments later
 
 
 async def test_a_call_that_is_cancelled_ends_its_connection_at_once(
