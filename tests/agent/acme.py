@@ -89,6 +89,9 @@ def act(word: str, host: Host | None) -> None:
     match word.split():
         case []:
             return
+        case ["mark", path, *rest]:
+            Path(path).touch()
+            act(" ".join(rest), host)
         case [*functions] if set(functions) <= OF_LIBRARY:
             assert host is not None
             for function in functions:
@@ -99,16 +102,13 @@ def act(word: str, host: Host | None) -> None:
 
 def _act(word: str) -> None:
     match word.split():
-        case ["hang-alone", mark]:  # nobody else in the process has the interpreter meanwhile
-            Path(mark).touch()
+        case ["hang-alone"]:  # nobody else in the process has the interpreter meanwhile
             ctypes.PyDLL(None).sleep(1000)
         case ["exit", code]:
             os._exit(int(code))
         case ["raise"]:
             raise ZeroDivisionError("a bug")
-        case ["sleep", seconds, *marks]:
-            for mark in marks:
-                Path(mark).touch()
+        case ["sleep", seconds]:
             time.sleep(float(seconds))
         case ["start-over"]:
             raise StartOver("library and driver differ", vendor="acme", remedy="reload the driver")

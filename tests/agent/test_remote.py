@@ -129,7 +129,7 @@ def unread(source: Source) -> int:
 
 async def test_calls_of_a_process_overlap_and_end_with_it(root: Path, tmp_path: Path) -> None:
     marks = [tmp_path / "conditions", tmp_path / "listen"]
-    order(root, edits="crash", **{mark.name: f"sleep 600 {mark}" for mark in marks})
+    order(root, edits="crash", **{mark.name: f"mark {mark} sleep 600" for mark in marks})
     async with asked(isolated(root)) as source:
         devices = (await source.read()).devices
         assess = asyncio.create_task(source.assess(devices, ()))
@@ -467,7 +467,7 @@ async def test_process_ends_with_its_agent_even_if_a_library_keeps_the_interpret
     root: Path,
 ) -> None:
     mark = root / "mark"
-    order(root, discover=f"hang-alone {mark}")
+    order(root, discover=f"mark {mark} hang-alone")
     agent = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", AGENT, str(root)), cwd=ROOT, stdout=asyncio.subprocess.PIPE
     )
