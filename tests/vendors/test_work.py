@@ -2,7 +2,7 @@
 
 import gc
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import FrameType
 
@@ -56,6 +56,11 @@ def discovered(case: Case, units: int, folder: Path) -> tuple[int, int]:
     kind = vendor_class(case.vendor)
     vendor, host = kind(options_of(kind, case.options)), MachineHost(str(folder))
     list(vendor.discover(host))  # what is looked up once is known afterwards
+    # The kernel follows no link below a root while others rename files; then it is done in Python.
+    return min(counted(lambda: list(vendor.discover(host))) for _ in range(3))
+
+
+def counted(discover: Callable[[], Iterable[object]]) -> tuple[int, int]:
     calls = 0
 
     def count(_frame: FrameType, event: str, _what: object) -> None:
@@ -65,7 +70,7 @@ def discovered(case: Case, units: int, folder: Path) -> tuple[int, int]:
     gc.disable()  # or the ends of what other tests left are counted
     sys.setprofile(count)
     try:
-        found = list(vendor.discover(host))
+        found = discover()
     finally:
         sys.setprofile(None)
         gc.enable()
