@@ -233,8 +233,13 @@ def _check_device(vendor: Vendor, device: Device) -> None:
     for node in device.nodes:
         if not node.on_host.startswith("/") or "\0" in node.path + node.on_host:
             raise _broken(vendor, f"{device.id}: {node.on_host!r} is not an absolute path")
+        if not node.path.startswith("/"):
+            raise _broken(vendor, f"{device.id}: {node.path!r} is not an absolute path")
         if node.kind not in {"c", "b"}:
             raise _broken(vendor, f"{device.id}: {node.path} is neither a c nor a b device")
+        if not node.permissions or set(node.permissions) - set("rwm"):
+            said = f"the permissions of {node.path} are {node.permissions!r}, not some of rwm"
+            raise _broken(vendor, f"{device.id}: {said}")
 
 
 def _broken(vendor: Vendor, text: str) -> PluginContractError:

@@ -71,6 +71,18 @@ def refusal(call: Any, *args: object) -> str:  # type: ignore[explicit-any]  # o
             [gpu("a", nodes=[DeviceNode(path="/dev/a", kind="z")])],
             "toy/a: /dev/a is neither a c nor a b device",
         ),
+        (
+            [gpu("a", nodes=[DeviceNode(path="a", host_path="/dev/a")])],
+            "toy/a: 'a' is not an absolute path",
+        ),
+        (
+            [gpu("a", nodes=[DeviceNode(path="/dev/a", permissions="rx")])],
+            "toy/a: the permissions of /dev/a are 'rx', not some of rwm",
+        ),
+        (
+            [gpu("a", nodes=[DeviceNode(path="/dev/a", permissions="")])],
+            "toy/a: the permissions of /dev/a are '', not some of rwm",
+        ),
         ([made(Unreadable, subject="a", code="A B", reason="x")], "a: 'A B' is not a code"),
         (
             [made(Unreadable, subject=None, code="a", reason="x")],

@@ -87,7 +87,9 @@ class Files:
 
     def _names(self, folder: str) -> tuple[str, ...]:
         if folder not in self._folders:
-            self._folders[folder] = self.host.names(folder or "/")
+            # No value that is sent anywhere can have a name that no text can.
+            there = self.host.names(folder or "/")
+            self._folders[folder] = tuple(name for name in there if name.isprintable())
         return self._folders[folder]
 
 

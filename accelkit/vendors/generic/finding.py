@@ -27,7 +27,7 @@ USB_DEVICES = "/sys/bus/usb/devices"
 """Linux, Documentation/ABI/testing/sysfs-bus-usb."""
 _NAME_LIMIT = 40
 _TEXT_LIMIT = 64
-"""Kubernetes takes no longer attribute."""
+"""Bytes; Kubernetes takes no longer attribute."""
 
 
 @attrs.frozen(kw_only=True)
@@ -104,12 +104,18 @@ def _name(one: Found, serials: Mapping[str, int]) -> str:
     if one.serial and serials[one.serial] == 1:
         with suppress(ModelError):
             return name_of(one.serial)
-    return name_of(one.place)
+    with suppress(ModelError):
+        return name_of(one.place)
+    return f"nameless-{_digits(one.place)}"
 
 
 def _told(**texts: str) -> dict[str, str]:
     """Those of *texts* that claims can ask for."""
-    return {k: t for k, t in texts.items() if t.isprintable() and 0 < len(t) <= _TEXT_LIMIT}
+    return {k: t for k, t in texts.items() if t.isprintable() and 0 < _size(t) <= _TEXT_LIMIT}
+
+
+def _size(text: str) -> int:
+    return len(text.encode(errors="replace"))
 
 
 def _pci_match(rule: PciRule) -> PciMatch:
@@ -167,8 +173,16 @@ def _serial(host: Host, folder: str) -> str:
 
 
 def name_of(text: str) -> str:
-    """*text* as a device name; a long one keeps its end apart from others by a hash."""
+    """*text* as a device name; a long one keeps its end apart from others by a hash.
+
+    Raises:
+        ModelError: Nothing of it can be in a name.
+    """
     whole = dns_label(text, 253)
     if len(whole) <= _NAME_LIMIT:
         return whole
-    return f"{whole[: _NAME_LIMIT - 9]}-{sha256(text.encode()).hexdigest()[:8]}"
+    return f"{whole[: _NAME_LIMIT - 9]}-{_digits(text)}"
+
+
+def _digits(text: str) -> str:
+    return sha256(text.encode(errors="replace")).hexdigest()[:8]

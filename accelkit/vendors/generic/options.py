@@ -78,7 +78,10 @@ class Match:
             raise ValueError("containerPath goes with path or file")
         if not self.read_only and self.file is None:
             raise ValueError("readOnly goes with file: of a device node, name the permissions")
-        _check_path(self.glob or "/", ())
+        if self.glob is not None:
+            _check_path(self.glob, ())
+            if not self.glob.strip("/"):
+                raise ValueError(f"{self.way} must name something below /, not {self.glob!r}")
         _check_path(self.container_path or "/", ())
 
     @property
@@ -180,9 +183,14 @@ class Rule:
         for name in env:
             if not _ENV.fullmatch(name):
                 raise ValueError(f"env: {name!r} is not the name of a variable")
+            if "\0" in env[name]:
+                raise ValueError(f"env: no variable can have a NUL, as {name} has")
 
     def __attrs_post_init__(self) -> None:
         known = self.matches[0].placeholders
+        if self.group:
+            for match in self.matches:
+                _check_room(match.glob or "", match.container_path)
         for part in self.parts:
             _check_path(part.path, known)
             if part.limit is not None and (self.group or "{" in part.path):
@@ -233,10 +241,22 @@ def _check_further(rule: NodeRule | MountRule) -> None:
     _check_path(rule.container_path or "/", ())
     if rule.limit is not None and rule.limit < 1:
         raise ValueError(f"limit must be at least 1, not {rule.limit}")
-    several = any(sign in rule.path for sign in SIGNS) and rule.limit is None
-    if several and rule.container_path and not rule.container_path.endswith("/"):
+    if rule.limit is None:
+        _check_room(rule.path, rule.container_path)
+    if not (rule.path.strip("/") or rule.container_path.strip("/")):
+        raise ValueError(f"{rule.path!r} cannot be / in a container: it has its own")
+
+
+def _check_room(path: str, container_path: str) -> None:
+    """Refuse one place in a container for all that a glob names.
+
+    Raises:
+        ValueError: It cannot hold all of them.
+    """
+    several = any(sign in path for sign in SIGNS)
+    if several and container_path and not container_path.endswith("/"):
         raise ValueError(
-            f"{rule.path!r} may be several files, and {rule.container_path!r} is a place for one; "
+            f"{path!r} may be several files, and {container_path!r} is a place for one; "
             "let it end in /"
         )
 
@@ -245,10 +265,13 @@ def _check_path(path: str, placeholders: tuple[str, ...]) -> None:
     """Refuse what cannot be a path.
 
     Raises:
-        ValueError: It is not absolute, leaves its folder, or has an unknown placeholder.
+        ValueError: It is not absolute, leaves its folder, cannot be printed, or has an unknown
+            placeholder.
     """
     if not is_host_path(path):
         raise ValueError(f"{path!r} must be an absolute path without ..")
+    if not path.isprintable():
+        raise ValueError(f"{path!r} has signs that cannot be printed, such as the end of a line")
     unknown = sorted(set(_PLACEHOLDER.findall(path)) - set(placeholders))
     if unknown:
         known = f"has {' and '.join(placeholders)}" if placeholders else "has none here"
@@ -256,7 +279,7 @@ def _check_path(path: str, placeholders: tuple[str, ...]) -> None:
 
 
 def _check_permissions(permissions: str) -> None:
-    if not permissions or set(permissions) - set("rwm"):
+    if not permissions or set(permissions) - set("rwm") or len({*permissions}) < len(permissions):
         raise ValueError(f"permissions must be some of r, w and m, not {permissions!r}")
 
 

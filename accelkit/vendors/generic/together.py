@@ -15,7 +15,9 @@ def check_places(each: Mapping[DeviceId, ContainerEdits]) -> None:
         place, one, other = found
         raise IllegalSet(
             f"{', '.join(map(str, each))}: {one} and {other} cannot both be {place} in a container",
-            remedy="request them one a container, or let containerPath end in /",
+            remedy="let containerPath end in /, or let their rules name two places"
+            if len(each) == 1
+            else "request them one a container, or let containerPath end in /",
         )
 
 

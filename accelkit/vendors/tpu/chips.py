@@ -112,7 +112,7 @@ def nodes_of(host: Host, chip: Chip) -> tuple[str, ...]:
     """
     if len(chip.functions) != chip.generation.functions:
         raise Unready(
-            f"{len(chip.functions)} of its {chip.generation.functions} functions are there",
+            f"only {len(chip.functions)} of its {chip.generation.functions} functions is there",
             remedy="look for the other one in the kernel log; a new virtual machine may help",
             code="core-missing",
         )

@@ -6,6 +6,7 @@ from accelkit import DeviceId, Finding, Host, SourceError, file_finding
 from accelkit.vendors.tpu.chips import Chip, Unready, nodes_of, shared_nodes
 from accelkit.vendors.tpu.discovery import Inventory, name_of
 from accelkit.vendors.tpu.facts import TPU_ENV
+from accelkit.vendors.tpu.slices import there
 
 
 def diagnose(host: Host, here: Inventory, strangers: Mapping[DeviceId, str]) -> Iterator[Finding]:
@@ -87,6 +88,6 @@ def _slice(here: Inventory) -> Iterator[Finding]:
         yield Finding(
             symptom="only single chips can be used, or none",
             suspect="chips that are missing, or " + TPU_ENV,
-            proof=f"{len(here.chips)} chips are there, and a host should have {here.slice.chips}",
+            proof=f"{there(len(here.chips))}, and a host should have {here.slice.chips}",
             remedy="see the kernel log; if chips are gone, make a new virtual machine",
         )

@@ -67,6 +67,11 @@ def read_inventory(host: Host, said: Said) -> Inventory:
     return Inventory(chips=chips, slice=found, unknown="")
 
 
+def unready(host: Host, here: Inventory) -> bool:
+    """Whether a chip of the host cannot be used as it is; one that cannot be read may be well."""
+    return any(isinstance(_nodes(host, chip), Unready) for chip in here.chips)
+
+
 def name_of(chip: Chip) -> str:
     """By its place: a chip shows no serial number."""
     return dns_label(f"tpu-{chip.place}")
@@ -91,10 +96,15 @@ def chip_of(host: Host, device: Device) -> Chip:
 
 def discover_all(vendor: Vendor, host: Host, here: Inventory) -> Iterator[Device | Unreadable]:
     """Each chip as a device, or why it cannot be one."""
+    several = here.slice is not None and here.slice.hosts > 1
+    # A worker's part of a slice is used as a whole: one chip without a driver is as good as gone.
+    placed = here.complete and not (several and unready(host, here))
     for index, chip in enumerate(here.chips):
+        found = _nodes(host, chip)
         try:
-            nodes = nodes_of(host, chip)
-            yield _device(vendor, chip, nodes, _facts(here, chip, index))
+            if isinstance(found, Exception):
+                raise found
+            yield _device(vendor, chip, found, _facts(here, chip, index if placed else None))
         except Unready as error:
             yield Unreadable(
                 subject=name_of(chip), code=error.code, reason=str(error), remedy=error.remedy
@@ -105,7 +115,14 @@ def discover_all(vendor: Vendor, host: Host, here: Inventory) -> Iterator[Device
             )
 
 
-def _facts(here: Inventory, chip: Chip, index: int) -> dict[str, bool | int | str]:
+def _nodes(host: Host, chip: Chip) -> tuple[str, ...] | Unready | SourceError:
+    try:
+        return nodes_of(host, chip)
+    except (Unready, SourceError) as error:
+        return error
+
+
+def _facts(here: Inventory, chip: Chip, index: int | None) -> dict[str, bool | int | str]:
     found: dict[str, bool | int | str] = {
         "generation": chip.generation.name,
         "coresPerChip": chip.generation.cores,
@@ -121,7 +138,7 @@ def _facts(here: Inventory, chip: Chip, index: int) -> dict[str, bool | int | st
     }
     if part.worker is not None:
         found["workerId"] = part.worker
-    if here.complete:
+    if index is not None:
         found["index"] = index
         # By which claims for a part of a host can ask for chips that may run together.
         sizes = [size for size in _PARTS if size < part.chips and part.hosts == 1]

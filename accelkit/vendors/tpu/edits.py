@@ -14,7 +14,7 @@ from accelkit import (
     NotThere,
 )
 from accelkit.vendors.tpu.chips import Unready, nodes_of, shared_nodes
-from accelkit.vendors.tpu.discovery import Inventory, chip_of
+from accelkit.vendors.tpu.discovery import Inventory, chip_of, unready
 from accelkit.vendors.tpu.environment import environment
 from accelkit.vendors.tpu.facts import BY_NAME
 from accelkit.vendors.tpu.slices import Said, Slice, Unknown, read_slice
@@ -65,7 +65,7 @@ def _check_nodes(host: Host, device: Device) -> None:
 def _described(
     host: Host, devices: Sequence[Device], said: Said, look: Callable[[], Inventory]
 ) -> ContainerEdits:
-    found = _as_discovered(host, devices, said) or _as_it_is(devices, look())
+    found = _as_discovered(host, devices, said) or _as_it_is(host, devices, look())
     whole, indexes = found
     nodes = {d.locality.numa_node for d in devices if d.locality.numa_node is not None}
     return ContainerEdits(env=FrozenMap(environment(whole, indexes.values(), nodes)))
@@ -86,7 +86,9 @@ def _as_discovered(
         raise _unknown(devices, str(error)) from error
 
 
-def _as_it_is(devices: Sequence[Device], here: Inventory) -> tuple[Slice, Mapping[DeviceId, int]]:
+def _as_it_is(
+    host: Host, devices: Sequence[Device], here: Inventory
+) -> tuple[Slice, Mapping[DeviceId, int]]:
     if here.slice is None:
         raise _unknown(devices, here.unknown or "it is not there")
     if here.slice.hosts > 1 and not here.complete:
@@ -94,6 +96,11 @@ def _as_it_is(devices: Sequence[Device], here: Inventory) -> tuple[Slice, Mappin
             f"{len(here.chips)} of {here.slice.chips} chips of this worker are there: "
             "its part of the slice cannot be used",
             remedy="make a new virtual machine",
+        )
+    if here.slice.hosts > 1 and unready(host, here):
+        raise MissingParts(
+            "a chip of this worker cannot be used: nor can its part of the slice",
+            remedy="see what accelkit doctor says of the chip",
         )
     order = {address: i for i, chip in enumerate(here.chips) for address in chip.addresses}
     indexes = {d.id: order[min(d.aliases)] for d in devices if min(d.aliases, default="") in order}

@@ -32,7 +32,8 @@ def environment(
         nodes: NUMA nodes of the chips, as far as they are known.
 
     Raises:
-        IllegalSet: libtpu runs no set of so many chips.
+        IllegalSet: libtpu runs no set of so many chips, or the host is one of several of a slice
+            and they are some of its chips.
 
     Source:
         kubernetes-sigs/dra-driver-google-tpu, August 2026, util.go; names with and without prefix
@@ -40,6 +41,13 @@ def environment(
     """
     count = len(indexes)
     whole = count == slice_.chips
+    # A single chip is asked about for its files; that nobody gets it alone is the law of its group.
+    if not whole and count > 1 < slice_.hosts:
+        raise IllegalSet(
+            f"a container cannot use {count} chips of this host: of a slice of {slice_.hosts} "
+            "hosts each is used as a whole",
+            remedy=f"ask for {slice_.chips}",
+        )
     bounds = slice_.bounds if whole else SHAPES.get(count)
     if bounds is None:
         sizes = ", ".join(str(size) for size in SHAPES if size <= slice_.chips)

@@ -45,6 +45,8 @@ class Generation:
     """Bytes of a chip."""
     dimensions: int
     """Of its torus."""
+    per_host: tuple[int, ...] = tuple(SHAPES)
+    """How many chips hosts are made with, ascending."""
     ring: int | None = None
     """A dimension of so many chips wraps around; None: all do, or none (see *CUBE*)."""
     bandwidth: int | None = None
@@ -67,32 +69,34 @@ GENERATIONS = (
     ),
     Generation(
         name="v3", slug="v3", device=0x0027, subsystem=0x004F, vfio=False, cores=2, counted=2,
-        memory=32 * GIB, dimensions=3,
+        memory=32 * GIB, dimensions=2,
     ),
     Generation(
         name="v4", slug="v4", device=0x005E, vfio=False, counted=2,
-        memory=32 * GIB, dimensions=3,
+        memory=32 * GIB, dimensions=3, per_host=(4,),
     ),
     Generation(
         name="v5e", slug="v5litepod", device=0x0063,
-        memory=16 * GIB, dimensions=2, ring=16, bandwidth=50 * _GB,
+        memory=16 * GIB, dimensions=2, per_host=(1, 4, 8), ring=16, bandwidth=50 * _GB,
     ),
     Generation(
         name="v5p", slug="v5p", device=0x0062, counted=2,
-        memory=95 * GIB, dimensions=3, bandwidth=100 * _GB,
+        memory=95 * GIB, dimensions=3, per_host=(4,), bandwidth=100 * _GB,
     ),
     Generation(
         name="v6e", slug="v6e", device=0x006F,
-        memory=32 * GIB, dimensions=2, ring=16, bandwidth=100 * _GB,
+        memory=32 * GIB, dimensions=2, per_host=(1, 4, 8), ring=16, bandwidth=100 * _GB,
     ),
     Generation(
         name="7x", slug="tpu7x", device=0x0076, functions=2, cores=2, counted=2,
-        memory=192 * GIB, dimensions=3, bandwidth=100 * _GB,
+        memory=192 * GIB, dimensions=3, per_host=(4,), bandwidth=100 * _GB,
     ),
 )  # fmt: skip
 """Source: tpu-info 0.14 (ids, memory, devices of a chip, functions of a chip); the DRA driver
-(slugs, counts, wrapping); https://docs.cloud.google.com/tpu/docs, "System architecture" (bandwidth:
-both directions of a chip, over four links in a plane and six in a cube).
+(slugs, counts, wrapping); Jouppi et al., "TPU v4", 2023 (v2 and v3 are tori of two dimensions);
+https://docs.cloud.google.com/tpu/docs, "System architecture" (bandwidth: both directions of a chip,
+over four links in a plane and six in a cube); machine types of Google Kubernetes Engine (chips of a
+host, from v4 on).
 
 Not verified: wrapping of v2 and 7x; that a chip of 7x counts twice (it does in scripts that people
 publish, and by the driver's general rule).

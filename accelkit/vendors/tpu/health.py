@@ -36,7 +36,7 @@ CONDITIONS: Mapping[str, str] = MappingProxyType(
         "link-narrow": "Its PCIe link has fewer lanes than it could.",
         "busy-elsewhere": "A process that is in no pod has it open, so that no pod can.",
         "slice-unknown": "Nobody says which slice the host is in, so containers cannot be told.",
-        "chips-missing": "The host has fewer chips than it should.",
+        "chips-missing": "Fewer chips of the host can be used than it should have.",
         "reset-failed": "The kernel gave up waiting for it after a reset.",
         "power-lost": "The kernel could not wake it up.",
         "pcie-fatal": "A fatal error on its PCIe link.",

@@ -168,7 +168,7 @@ class TpuMachine(Machine):
             yield Line(path="/proc/devices", text=f"{_ACCEL_MAJOR} accel")
         for position, _, core in self._cores(state):
             driver = "tpu-accel" if loaded else None
-            bound = loaded and "driver" not in core.own
+            bound = loaded and core.own.get("driver", driver) == driver
             entries = self._accel_files(core, position) if bound else iter(())
             yield from self._function(core, driver, entries)
             if bound and not core.own.get("hidden"):
@@ -218,6 +218,15 @@ class TpuMachine(Machine):
                 yield Link(path=f"/proc/{pid}/fd/{number}", target=path)
 
     def verb(self, state: State, verb: str, args: tuple[str, ...]) -> State:
+        made = self.generation
+        whose = {
+            "status": ("the driver of /dev/accelN", not made.vfio),
+            "share": ("an IOMMU group", made.vfio),
+            "halve": ("two functions", made.functions > 1),
+        }
+        what, has = whose.get(verb, ("", True))
+        if not has:
+            raise self.misused(verb, f"{made.product} does not have {what}")
         return states.after(self, state, verb, args)
 
     def booted(self, state: State) -> State:

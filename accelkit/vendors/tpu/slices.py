@@ -73,6 +73,11 @@ def accelerator_type(generation: Generation, chips: int) -> str:
     return f"{generation.slug}-{chips * generation.counted}"
 
 
+def there(chips: int) -> str:
+    """So many chips, in words."""
+    return "1 chip is there" if chips == 1 else f"{chips} chips are there"
+
+
 def read_slice(host: Host, generation: Generation, found: int, said: Said) -> Slice:
     """The slice of this host.
 
@@ -87,15 +92,15 @@ def read_slice(host: Host, generation: Generation, found: int, said: Said) -> Sl
         SourceError: The host's word cannot be read.
     """
     facts = read_facts(host)
-    whole = _shape(said.topology or facts.get("TOPOLOGY", ""), "x", "topology")
+    whole = read_topology(said.topology or facts.get("TOPOLOGY", ""))
     if whole[generation.dimensions :].count(1) != len(whole) - generation.dimensions:
         raise Unknown(
             f"the topology {'x'.join(map(str, whole))} has too many dimensions for "
             f"{generation.product}"
         )
-    bounds = _bounds(facts, found, said.chips_per_host)
+    bounds = _bounds(facts, said.chips_per_host) or _bounds_of(generation, found, prod(whole))
     if found > prod(bounds):
-        raise Unknown(f"{found} chips are there, and a host should have {prod(bounds)}")
+        raise Unknown(f"{there(found)}, and a host should have {prod(bounds)}")
     if any(total % own for total, own in zip(whole, bounds, strict=True)):
         raise Unknown(
             f"hosts of {prod(bounds)} chips cannot make up the topology "
@@ -111,14 +116,40 @@ def read_slice(host: Host, generation: Generation, found: int, said: Said) -> Sl
     )
 
 
-def _bounds(facts: Mapping[str, str], found: int, chips_per_host: int) -> Shape:
+def _bounds(facts: Mapping[str, str], chips_per_host: int) -> Shape | None:
+    """What the operator says of a host, or the host itself; None: nobody says it."""
+    if chips_per_host:
+        return SHAPES[chips_per_host]
     said = facts.get("CHIPS_PER_HOST_BOUNDS", "")
-    if said and not chips_per_host:
-        return _shape(said, ",", "chips of a host")
-    count = chips_per_host or found
-    if count not in SHAPES:
-        raise Unknown(f"hosts of {count} chips are not made, and nobody says how many it should be")
-    return SHAPES[count]
+    return _shape(said, ",", "chips of a host") if said else None
+
+
+def _bounds_of(generation: Generation, found: int, total: int) -> Shape:
+    """Of a host of which nobody says how many chips it has, by those that are there.
+
+    Some may be missing: hosts of a number that none is made with must not be taken for whole ones,
+    nor must a single chip for the host of a larger slice.
+    """
+    if found not in generation.per_host:
+        made = ", ".join(str(count) for count in generation.per_host)
+        raise Unknown(
+            f"{there(found)}, hosts of {generation.product} have {made}, and nobody says how many "
+            "it should be"
+        )
+    if found == 1 < total:
+        raise Unknown(
+            f"{there(found)} of a slice of {total}, and nobody says how many it should be"
+        )
+    return SHAPES[found]
+
+
+def read_topology(text: str) -> Shape:
+    """A topology as the maker writes it.
+
+    Raises:
+        Unknown: It is none.
+    """
+    return _shape(text, "x", "topology")
 
 
 def _shape(text: str, mark: str, what: str) -> Shape:

@@ -43,18 +43,31 @@ from accelkit.vendors.tpu import (
     versions,
 )
 from accelkit.vendors.tpu.chips import HARDWARE, read_chips
-from accelkit.vendors.tpu.facts import TPU_ENV
-from accelkit.vendors.tpu.slices import Said
+from accelkit.vendors.tpu.facts import SHAPES, TPU_ENV
+from accelkit.vendors.tpu.slices import Said, Unknown, read_topology
 
 
 @attrs.frozen(kw_only=True)
 class TpuOptions:
     """The operator's block."""
 
-    topology: str = ""
+    topology: str = attrs.field(default="")
     """Of the slice, as 4x4 or 2x2x4; empty: as /etc/tpu/tpu-env says."""
-    chips_per_host: int = 0
+    chips_per_host: int = attrs.field(default=0)
     """0: as that file says, or else as many as there are."""
+
+    @topology.validator
+    def _check_topology(self, _attribute: object, topology: str) -> None:
+        try:
+            read_topology(topology or "1x1")
+        except Unknown as error:
+            raise ValueError(f"{error}; write it as 4x4 or 2x2x4") from error
+
+    @chips_per_host.validator
+    def _check_chips_per_host(self, _attribute: object, chips: int) -> None:
+        if chips not in {0, *SHAPES}:
+            sizes = ", ".join(str(size) for size in SHAPES)
+            raise ValueError(f"chipsPerHost must be one of {sizes}, or 0, not {chips}")
 
 
 class Tpu(

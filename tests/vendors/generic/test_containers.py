@@ -94,6 +94,17 @@ def test_a_set_whose_files_want_one_place_is_refused(tmp_path: Path) -> None:
         vendor.edits(host, grant(first, second))
 
 
+def test_a_device_whose_own_files_want_one_place_says_what_helps(tmp_path: Path) -> None:
+    host = opened(machine(tmp_path, "widget", 2))
+    further = [{"path": "/dev/widget1", "containerPath": "/dev/widget0"}]
+    vendor = vendor_of({"name": "w", "match": {"path": "/dev/widget0"}, "nodes": further})
+
+    with pytest.raises(IllegalSet, match="cannot both be /dev/widget0") as caught:
+        vendor.edits(host, grant(*devices(vendor, host)))
+
+    assert caught.value.remedy.endswith("let their rules name two places")
+
+
 def test_a_set_whose_rules_give_a_variable_two_values_is_refused(tmp_path: Path) -> None:
     host = opened(machine(tmp_path, "widget", 3))
     vendor = vendor_of(

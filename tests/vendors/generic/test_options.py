@@ -89,6 +89,25 @@ def test_what_the_rules_name_is_watched() -> None:
             {"name": "a", "match": STICK, "mounts": [{"hostPath": "/run/{port}", "limit": 1}]},
             "leave it out with placeholders",
         ),
+        ({"name": "a", "match": {"path": ""}}, "'' must be an absolute path"),
+        ({"name": "a", "match": {"file": ""}}, "'' must be an absolute path"),
+        ({"name": "a", "match": {"file": "//"}}, "file must name something below /, not '//'"),
+        ({"name": "a", "match": {"path": "/dev/a\n"}}, "has signs that cannot be printed"),
+        ({"name": "a", "match": {"path": "/a"}, "mounts": [{"hostPath": "/"}]}, "it has its own"),
+        (
+            {
+                "name": "a",
+                "match": {"path": "/a"},
+                "mounts": [{"hostPath": "/", "containerPath": "/"}],
+            },
+            "it has its own",
+        ),
+        ({"name": "a", "match": {"path": "/a"}, "permissions": "rwr"}, "permissions must be some"),
+        ({"name": "a", "match": {"path": "/a"}, "env": {"A": "\0"}}, "no variable can have a NUL"),
+        (
+            {"name": "a", "match": {"path": "/a*", "containerPath": "/b"}, "group": True},
+            "'/a*' may be several files, and '/b' is a place for one; let it end in /",
+        ),
     ],
 )
 def test_a_rule_that_cannot_be_is_refused_with_its_place(rule: object, text: str) -> None:
@@ -98,6 +117,11 @@ def test_a_rule_that_cannot_be_is_refused_with_its_place(rule: object, text: str
     (problem,) = caught.value.problems
     assert problem[0].startswith("$.options.devices[0]")
     assert text in problem[1]
+
+
+def test_the_root_of_the_host_may_be_a_folder_of_the_container() -> None:
+    mounts = [{"hostPath": "/", "containerPath": "/host"}]
+    vendor_of({"name": "a", "match": {"path": "/dev/a"}, "mounts": mounts})
 
 
 def test_two_rules_of_one_name_are_refused() -> None:

@@ -20,10 +20,10 @@ def test_nothing_is_wrong_with_a_healthy_host(bench: Make, product: str, count: 
         ("v4", "unload", "0000:03:00.0 has no /dev/accelN: no driver is bound to it"),
         ("v4", "bind tpu-0 vfio-pci", "0000:03:00.0 has no /dev/accelN: vfio-pci has made none"),
         ("v5e", "rubbish tpu-0", "0000:03:00.0 is in no IOMMU group"),
-        ("7x", "halve tpu-0", "1 of its 2 functions are there"),
+        ("7x", "halve tpu-0", "only 1 of its 2 functions is there"),
         ("v5e", "hide tpu-0", "/dev/vfio/6 is not there"),
         ("v5e", "metadata none", "the topology is not known"),
-        ("v5e", "lose tpu-0", "1 chips are there, and a host should have 2"),
+        ("v5e", "lose tpu-0", "1 chip is there, and a host should have 2"),
         ("v5e", "hold tpu-0 7", "process 7 (python3) has its device file open and is in no pod"),
     ],
 )

@@ -101,6 +101,17 @@ def test_worker_with_a_chip_gone_is_refused(bench: Make) -> None:
         made.edits(0)
 
 
+@pytest.mark.parametrize("verb", ["bind tpu-0 none", "rubbish tpu-0"])
+def test_worker_with_a_chip_that_cannot_be_used_is_refused(bench: Make, verb: str) -> None:
+    """Two of the others got a slice of their own, of which their job knew nothing."""
+    made = bench("v5e", 4, topology="4x4")
+    made.do(verb)
+
+    for positions in ((0,), (0, 1), (0, 1, 2)):
+        with pytest.raises(MissingParts, match="a chip of this worker cannot be used"):
+            made.edits(*positions)
+
+
 def test_chip_that_went_after_it_was_chosen_is_refused(bench: Make) -> None:
     made = bench("v5e", 4)
     device = made.devices()[1]

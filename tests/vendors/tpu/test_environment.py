@@ -83,6 +83,14 @@ def test_some_chips_of_a_host_are_a_slice_of_their_own(
     assert told["TPU_WORKER_HOSTNAMES"] == "localhost"
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_part_of_a_host_of_several_is_refused(count: int) -> None:
+    with pytest.raises(IllegalSet, match="of a slice of 4 hosts each is used as a whole") as caught:
+        environment(slice_of("v6e", (4, 4, 1), (2, 2, 1)), range(count), [])
+
+    assert caught.value.remedy == "ask for 4"
+
+
 @pytest.mark.parametrize("count", [3, 5, 6, 7])
 def test_set_of_a_size_that_libtpu_refuses_is_refused_before(count: int) -> None:
     with pytest.raises(IllegalSet, match=f"cannot use {count} chips") as caught:

@@ -94,6 +94,19 @@ def test_chips_that_are_missing_matter_to_those_that_are_left(
     assert made.codes(made.devices()[0]) == {"chips-missing": severity}
 
 
+@pytest.mark.parametrize(
+    "topology,codes", [("2x2", {}), ("4x4", {"chips-missing": FATAL})], ids=["alone", "worker"]
+)
+def test_chip_without_driver_makes_the_others_of_a_worker_useless(
+    bench: Make, topology: str, codes: dict[str, Severity]
+) -> None:
+    """A worker's part of its slice is used as a whole, or not at all."""
+    made = bench("v5e", 4, topology=topology)
+    made.do("bind tpu-3 none")
+
+    assert [made.codes(device) for device in made.devices()] == [codes] * 3
+
+
 def test_slice_that_nobody_knows_is_said(bench: Make) -> None:
     made = bench("v5e", 4)
     made.do("metadata none")

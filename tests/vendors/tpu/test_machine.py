@@ -68,6 +68,25 @@ def test_wrong_words_are_refused(bench: Make, verb: str) -> None:
         made.do(verb)
 
 
+@pytest.mark.parametrize(
+    "product,verb",
+    [("v5e", "status tpu-0 DEAD"), ("7x", "status tpu-0 DEAD"), ("v4", "share tpu-0")]
+    + [(product, "halve tpu-0") for product in ("v5e", "v6e", "v5p", "v4")],
+)
+def test_what_cannot_happen_to_a_product_is_refused(bench: Make, product: str, verb: str) -> None:
+    """It was said to be done, and nothing was."""
+    with pytest.raises(ConfigError, match="does not have"):
+        bench(product, 1).do(verb)
+
+
+@pytest.mark.parametrize("product,driver", [("v5e", "vfio-pci"), ("v4", "tpu-accel")])
+def test_chip_that_gets_its_driver_back_is_well(bench: Make, product: str, driver: str) -> None:
+    made = bench(product, 1)
+    made.do("bind tpu-0 none", f"bind tpu-0 {driver}")
+
+    assert [made.codes(device) for device in made.devices()] == [{}]
+
+
 def test_metadata_survives_a_reboot(bench: Make) -> None:
     made = bench("v5e", 4)
     made.do("metadata ambiguous", "hide tpu-0", "reboot")

@@ -60,6 +60,13 @@ def test_worker_of_several_with_a_chip_gone_is_no_use(bench: Make) -> None:
     assert made.legal() == set()
 
 
+def test_worker_of_several_with_a_chip_without_driver_is_no_use(bench: Make) -> None:
+    made = bench("v5e", 4, topology="4x4")
+    made.do("bind tpu-1 none")
+
+    assert made.legal() == set()
+
+
 def test_chips_of_a_square_are_linked_to_their_neighbours(bench: Make) -> None:
     assert bench("v5e", 4).links() == {(0, 1), (2, 3), (0, 2), (1, 3)}
 

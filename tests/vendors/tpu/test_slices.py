@@ -67,7 +67,7 @@ def test_newer_name_of_the_bounds_is_understood(host: RealHost) -> None:
     assert read_facts(host)["CHIPS_PER_HOST_BOUNDS"] == "2,2,1"
 
 
-@pytest.mark.parametrize("found,hosts", [(8, 1), (4, 2), (1, 8)])
+@pytest.mark.parametrize("found,hosts", [(8, 1), (4, 2)])
 def test_chips_that_are_there_settle_what_the_topology_leaves_open(
     host: RealHost, found: int, hosts: int
 ) -> None:
@@ -101,7 +101,9 @@ def test_operator_wins_over_the_host(host: RealHost) -> None:
         ("TOPOLOGY: '2x2'\nCHIPS_PER_HOST_BOUNDS: '2,4,1'", 4, "cannot make up"),
         ("TOPOLOGY: '2x4'\nCHIPS_PER_HOST_BOUNDS: 'all'", 8, "the chips of a host 'all' is none"),
         ("TOPOLOGY: '2x4'\nCHIPS_PER_HOST_BOUNDS: '2,2,1'", 8, "8 chips are there, and a host sh"),
-        ("TOPOLOGY: '2x4'", 7, "hosts of 7 chips are not made"),
+        ("TOPOLOGY: '2x4'", 7, "7 chips are there, hosts of TPU v5e have 1, 4, 8, and nobody"),
+        ("TOPOLOGY: '2x4'", 2, "2 chips are there, hosts of TPU v5e have 1, 4, 8, and nobody"),
+        ("TOPOLOGY: '2x4'", 1, "1 chip is there of a slice of 8, and nobody says how many"),
     ],
 )
 def test_slice_that_is_not_known_is_not_guessed(
@@ -111,6 +113,32 @@ def test_slice_that_is_not_known_is_not_guessed(
 
     with pytest.raises(Unknown, match=why):
         read_slice(host, BY_NAME["v5e"], found, Said())
+
+
+@pytest.mark.parametrize("name", ["v4", "v5p", "7x"])
+@pytest.mark.parametrize("found", [1, 2])
+def test_rest_of_a_host_is_not_taken_for_a_host_of_a_larger_slice(
+    host: RealHost, name: str, found: int
+) -> None:
+    """Two of four chips were one of two hosts, and programs would wait for the other."""
+    write(host, "TOPOLOGY: '2x2x1'\n")
+
+    with pytest.raises(Unknown, match=f"hosts of TPU ?{name} have 4, and nobody says"):
+        read_slice(host, BY_NAME[name], found, Said())
+
+
+def test_host_of_one_chip_is_a_slice_by_itself(host: RealHost) -> None:
+    write(host, "TOPOLOGY: '1x1'\n")
+
+    assert read_slice(host, BY_NAME["v5e"], 1, Said()).hosts == 1
+
+
+def test_topology_in_a_plane_keeps_its_two_dimensions(host: RealHost) -> None:
+    write(host, "TOPOLOGY: '4x8'\n")
+
+    names = [read_slice(host, BY_NAME[n], 4, Said()).name for n in ("v2", "v3", "v5e", "v6e")]
+
+    assert names == ["4x8"] * 4
 
 
 def test_host_without_the_file_says_nothing(host: RealHost) -> None:
@@ -126,6 +154,7 @@ def test_host_without_the_file_says_nothing(host: RealHost) -> None:
         ("v4", (4, 4, 4), (True, True, True)),
         ("v5p", (2, 4, 4), (False, False, False)),
         ("v5p", (4, 4, 8), (True, True, True)),
+        ("v3", (8, 8, 1), (False, False, False)),
     ],
 )
 def test_dimensions_that_are_closed_to_a_ring(
