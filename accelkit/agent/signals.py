@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from accelkit.core.clock import Clock
+from accelkit.core.errors import SourceError
 from accelkit.core.host import Host, Stat
 
 
@@ -51,14 +52,28 @@ async def within(clock: Clock, seconds: float, event: Awaitable[object]) -> None
             waited.exception()  # nobody wants to know
 
 
-Seen = Mapping[str, tuple[Stat | None, int]]
-"""What is at each path, and when a file's content changed."""
+Seen = Mapping[str, tuple[Stat | None, int | str]]
+"""What is at each path, and what tells a file's content from an earlier one."""
+
+_KERNELS_OWN = ("/sys/", "/proc/")
+_ENOUGH = 4096
 
 
 def seen(host: Host, globs: Iterable[str]) -> Seen:
     """What is on *host* at the paths that match any of *globs*."""
     found = {path: host.stat(path) for path in matching(host, globs)}
-    return {path: (stat, stat.changed_ns if stat else 0) for path, stat in found.items()}
+    return {path: (stat, _content(host, path, stat)) for path, stat in found.items()}
+
+
+def _content(host: Host, path: str, stat: Stat | None) -> int | str:
+    """What differs once the content of a file does; 0: not known, or it is no file."""
+    if stat is None or stat.kind != "f" or not path.startswith(_KERNELS_OWN):
+        return 0 if stat is None else stat.changed_ns
+    # The kernel gives its own files no new time when they say something else.
+    try:
+        return host.read(path, _ENOUGH)
+    except SourceError:
+        return 0
 
 
 def matching(host: Host, globs: Iterable[str]) -> frozenset[str]:

@@ -2,9 +2,12 @@ import asyncio
 import os
 from pathlib import Path
 
-from accelkit.agent.signals import Bell, matching, seen
+import pytest
+
+from accelkit.agent.signals import Bell, Seen, matching, seen
 from accelkit.core.clock import RealClock
-from accelkit.core.host import Stat
+from accelkit.core.errors import AccessDenied
+from accelkit.core.host import READ_LIMIT, Door, Stat
 from accelkit.core.real_host import RealHost
 
 CLOCK = RealClock()
@@ -87,3 +90,32 @@ def test_what_is_seen_differs_once_content_or_kind_does(tmp_path: Path) -> None:
     assert empty != written
     assert written == {"/a": (Stat(kind="f", mode=0o644), 1)}
     assert seen(host, ("/a",)) != written
+
+
+@pytest.mark.parametrize("folder", ["sys/devices", "proc/driver"])
+def test_file_of_the_kernel_differs_by_its_content_and_not_by_its_time(
+    tmp_path: Path, folder: str
+) -> None:
+    """The kernel changes no time of its files: modes that others set were seen at the next read."""
+    host = RealHost(str(tmp_path))
+    file = tmp_path / folder / "generation_id"
+    file.parent.mkdir(parents=True)
+
+    def told(text: str, time: int) -> Seen:
+        file.write_text(text)
+        os.utime(file, ns=(time, time))
+        return seen(host, (f"/{folder}/*",))
+
+    assert told("1\n", 1) != told("2\n", 1)
+    assert told("2\n", 1) == told("2\n", 2)
+
+
+def test_file_of_the_kernel_that_may_not_be_read_is_there_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "sys").mkdir()
+    (tmp_path / "sys" / "secret").touch()
+
+    class Closed(Door):
+        def read(self, path: str, limit: int = READ_LIMIT) -> str:
+            raise AccessDenied(f"{path}: not to us: {limit}")
+
+    assert list(seen(Closed(RealHost(str(tmp_path))), ("/sys/*",))) == ["/sys/secret"]
