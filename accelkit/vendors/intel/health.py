@@ -71,7 +71,9 @@ def read_conditions(
             return
         yield from _of_files(function)
     own = {e.code: e for e in evidence if e.subject in device.aliases}
-    yield from _of_evidence(own)
+    # A virtual function has a driver of its own: its GPU and the others go on without it.
+    scope = Scope.TREE if device.parent is None else Scope.DEVICE
+    yield from _of_evidence(own, scope)
 
 
 def _is_off_the_bus(function: PciFunction) -> bool:
@@ -107,17 +109,17 @@ def _because(reasons: list[str]) -> str:
     return f"reasons: {', '.join(reasons)}"
 
 
-def _of_evidence(heard: Mapping[str, Evidence]) -> Iterator[Condition]:
+def _of_evidence(heard: Mapping[str, Evidence], scope: Scope) -> Iterator[Condition]:
     wedged = heard.get(events.WEDGED)
     if wedged is not None and not _is_later(heard.get(events.BOUND), wedged):
         methods = wedged.data.get("methods", "").split(",")
         ways = [_WAYS.get(method, method) for method in methods if method.isprintable()]
         text = f"{CONDITIONS['wedged']} To bring it back: {'; or '.join(ways)}."
-        yield _condition("wedged", Severity.FATAL, Scope.TREE, text)
+        yield _condition("wedged", Severity.FATAL, scope, text)
     elif wedged is None and events.WEDGED_LOG in heard:
         # Kernels before 6.15 tell it in their log only, and nothing tells that it is over.
         text = f"{CONDITIONS['wedged']} Nothing tells that it is back: a boot ends this."
-        yield _condition("wedged", Severity.FATAL, Scope.TREE, text)
+        yield _condition("wedged", Severity.FATAL, scope, text)
     for code in (events.RECOVERED, events.HANG):
         if code in heard:
             count = heard[code].count

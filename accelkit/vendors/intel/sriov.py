@@ -7,6 +7,7 @@ from types import MappingProxyType
 import attrs
 
 from accelkit import (
+    AccessDenied,
     Device,
     FrozenMap,
     Host,
@@ -170,6 +171,8 @@ def _write(function: PciFunction, device: Device, wanted: int, before: int) -> N
     try:
         if before:
             function.host.write(path, "0")
+    except AccessDenied:  # it says what is needed
+        raise
     except SourceError as error:
         raise ModeBusy(
             f"{device.id}: its virtual functions do not go: {error}",
@@ -179,6 +182,9 @@ def _write(function: PciFunction, device: Device, wanted: int, before: int) -> N
     try:
         if wanted:
             function.host.write(path, str(wanted))
+    except AccessDenied:
+        _take_back(function, before)
+        raise
     except SourceError as error:
         _take_back(function, before)
         raise PartitionError(

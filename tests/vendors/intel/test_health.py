@@ -225,6 +225,22 @@ def test_virtual_function_has_what_the_kernel_told_of_it(bench: Make) -> None:
     assert made.codes(second, *events) == {}
 
 
+@pytest.mark.parametrize("in_log", [True, False])
+def test_virtual_function_that_is_wedged_is_so_alone(bench: Make, *, in_log: bool) -> None:
+    """Its GPU, and whoever had another virtual function of it, were unhealthy, too."""
+    made = bench("arc-pro-b60", 1)
+    made.do("vfs gpu-0 2")
+    address = ADDRESS.replace("00.0", "00.1")
+    line = f"xe {address}: [drm] *ERROR* CRITICAL: Xe has declared device {address} as wedged."
+    signal = kernel(line) if in_log else wedged("rebind", path=DRM.replace("03:00.0", "03:00.1"))
+    whole, first, _ = made.devices()
+
+    (alone,) = made.conditions(first, *heard(made, signal))
+    assert (alone.code, alone.scope) == ("wedged", Scope.DEVICE)
+    (all_of_it,) = made.conditions(whole, *heard(made, wedged("rebind")))
+    assert (all_of_it.code, all_of_it.scope) == ("wedged", Scope.TREE)
+
+
 def test_evidence_of_other_gpus_says_nothing_about_this_one(bench: Make) -> None:
     made = bench("arc-b580", 2)
     first, second = made.devices()

@@ -2,7 +2,7 @@ from functools import partial
 
 import pytest
 
-from accelkit import Device, ModeBusy, PartitionError, Placement, SourceError
+from accelkit import AccessDenied, Device, ModeBusy, PartitionError, Placement, SourceError
 from accelkit.core.host import Door
 from accelkit.core.model import contradictions
 from accelkit.vendors.intel import sriov
@@ -224,6 +224,32 @@ def test_virtual_functions_that_do_not_go_are_busy(bench: Make) -> None:
 
     with pytest.raises(ModeBusy, match="do not go"):
         sriov.set_mode(Stubborn(made, "0"), made.devices()[0], "whole")
+
+
+class Closed(Door):
+    """A folder that only others may write some numbers into."""
+
+    def __init__(self, made: Bench, refused: str) -> None:
+        super().__init__(made.work)
+        self._refused = refused
+
+    def write(self, path: str, text: str) -> None:
+        if text == self._refused:
+            raise AccessDenied(f"{path}: this process may not write it")
+        super().write(path, text)
+
+
+@pytest.mark.parametrize("refused", ["0", "4"])
+def test_missing_right_is_told_as_that_and_not_as_somebody_elses_use(
+    bench: Make, refused: str
+) -> None:
+    """Operators were sent to shut down virtual machines, or to look for quotas."""
+    made = bench("flex-170", 1)
+    made.do("vfs gpu-0 2")
+
+    with pytest.raises(AccessDenied, match="may not write it"):
+        sriov.set_mode(Closed(made, refused), made.devices()[0], "vfs-4")
+    assert made.devices()[0].mode == "vfs-2"
 
 
 def test_nothing_is_undone_where_nothing_was_done(bench: Make) -> None:
