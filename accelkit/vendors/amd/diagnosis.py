@@ -53,7 +53,11 @@ def diagnose(
 
 def _binding(functions: Sequence[PciFunction]) -> Iterator[Finding]:
     for function in functions:
-        if (driver := function.driver) in facts.FOREIGN_DRIVERS:
+        try:
+            driver = function.driver
+        except SourceError:  # discovery says why
+            continue
+        if driver in facts.FOREIGN_DRIVERS:
             yield Finding(
                 symptom=f"GPU {function.address} is not offered",
                 suspect=str(driver),

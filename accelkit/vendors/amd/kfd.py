@@ -100,6 +100,8 @@ def memory_of(host: Host, nodes: Iterable[KfdNode]) -> int | None:
                 read = numbers(host.read(f"{folder}/{bank}/properties"))
             except NotThere:
                 continue
+            except SourceError:  # the rest would be too little
+                return None
             if read.get("heap_type") in {_PUBLIC, _PRIVATE}:
                 total += read.get("size_in_bytes", 0)
     return total or None

@@ -61,8 +61,7 @@ def _told(smi: FunctionTable) -> Iterator[tuple[str, Mapping[str, str]]]:
             for name, key in _FACTS
             if (text := said(str(asic.get(key, "")))) and text.lower() not in _UNKNOWN
         }
-        if not address.endswith(".0"):
-            continue  # functions stand for partitions here, and these inherit
+        # Of a GPU that is cut, functions stand for partitions: no PCI function has their address.
         yield address, found
 
 

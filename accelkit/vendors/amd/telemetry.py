@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from accelkit import Device, FrozenMap, Host, NotThere, PciFunction, Sample
+from accelkit import Device, FrozenMap, Host, PciFunction, Sample, SourceError
 from accelkit.vendors.amd import facts
 from accelkit.vendors.amd.card import optional
 from accelkit.vendors.amd.health import read_errors
@@ -23,7 +23,11 @@ def read_samples(host: Host, devices: Iterable[Device]) -> Iterator[Sample]:
     several = tuple(devices)
     for device in several:
         if device.parent is None and device.locality.pci_address is not None:
-            yield from _of_card(PciFunction(address=device.locality.pci_address, host=host), device)
+            function = PciFunction(address=device.locality.pci_address, host=host)
+            try:
+                yield from [*_of_card(function, device)]
+            except SourceError:  # of this GPU alone nothing is known
+                continue
     parts = {_minor(d): d for d in several if d.parent is not None}
     if parts:
         yield from _of_parts(host, parts)
@@ -82,7 +86,7 @@ def _of_parts(host: Host, parts: dict[str, Device]) -> Iterator[Sample]:
             yield _sample(part, "hw_memory_size_bytes", part.capacity["memory"])
         try:
             used = host.read(f"{NODES}/{node.number}/mem_banks/0/used_memory").strip()
-        except NotThere:
+        except SourceError:
             continue
         if used.isascii() and used.isdecimal() and len(used) < 20:
             yield _sample(part, "hw_memory_usage_bytes", int(used))

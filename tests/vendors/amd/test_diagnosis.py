@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from accelkit import SourceError
+from accelkit import AccessDenied, SourceError
 from accelkit.core.host import Door
 from tests.vendors.amd.bench import Bench, Make
 
@@ -39,6 +39,24 @@ def test_cause_is_found(bench: Make, verb: str, suspect: str, *, sure: bool) -> 
     assert findings[suspect].sure is sure
     assert findings[suspect].proof
     assert findings[suspect].remedy
+
+
+def test_gpu_whose_driver_cannot_be_looked_at_costs_no_other_finding(bench: Make) -> None:
+    """Nothing at all was found then."""
+    made = bench("mi210", 2)
+    first = made.devices()[0]
+    made.do("bind gpu-1 vfio-pci")
+    link = made.function(first, "driver")
+
+    class Closed(Door):
+        def resolve(self, path: str) -> str:
+            if path == link:
+                raise AccessDenied(f"{path}: this process may not resolve it")
+            return super().resolve(path)
+
+    found = Bench(made.directory, Closed(made.host), made.vendor).findings()
+
+    assert sorted(found) == ["the agent's rights", "vfio-pci"]
 
 
 def test_missing_partitions_are_counted(bench: Make) -> None:

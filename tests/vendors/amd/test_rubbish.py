@@ -285,6 +285,18 @@ def test_version_of_the_driver_that_may_not_be_read_is_left_out(bench: Make) -> 
     assert {"driverVersion", "driverSrcVersion"}.isdisjoint(device.attributes)
 
 
+@pytest.mark.parametrize("lie", [denied, looping])
+def test_memory_that_cannot_be_read_is_left_out(bench: Make, lie: Answer) -> None:
+    """The whole GPU was unreadable for it."""
+    made = bench("rx7900", 1)
+    made.do("hide gpu-0 mem_info_vram_total")
+    host = Liar(made.host, {f"{NODES}/2/mem_banks/0/properties": lie})
+    (device,) = made.vendor.discover(host)
+
+    assert isinstance(device, Device)
+    assert device.capacity == {"computeUnits": 96}
+
+
 def test_gpu_that_goes_while_it_is_looked_at_is_not_there(bench: Make) -> None:
     made = bench("mi210", 2)
     first, second = made.devices()

@@ -1,10 +1,12 @@
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 import pytest
 
-from accelkit import FunctionTable, LibraryMissing
+from accelkit import FrozenMap, FunctionTable, LibraryMissing, Locality
 from accelkit.core.host import Door, Host
+from accelkit.vendors.amd import smi
 from accelkit.vendors.amd.vendor import Amd
 from tests.vendors.amd.bench import Bench, Make
 
@@ -12,8 +14,9 @@ from tests.vendors.amd.bench import Bench, Make
 class Smi:
     """A binding as AMD's is: functions that answer dictionaries, and raise anything."""
 
-    def __init__(self, broken: str = "") -> None:
+    def __init__(self, broken: str = "", function: int = 0) -> None:
         self.broken = broken
+        self.function = function
         self.calls: list[str] = []
 
     def __getattr__(self, name: str) -> Callable[..., Any]:  # type: ignore[explicit-any]  # of any signature
@@ -23,7 +26,7 @@ class Smi:
                 raise RuntimeError(f"{name} does not work")
             answers = {
                 "amdsmi_get_processor_handles": [3, 4],
-                "amdsmi_get_gpu_device_bdf": f"0000:{handle:02X}:00.0",
+                "amdsmi_get_gpu_device_bdf": f"0000:{handle:02X}:00.{self.function}",
                 "amdsmi_get_gpu_asic_info": {
                     "market_name": "AMD Instinct MI300X VF",
                     "asic_serial": "N/A" if handle == 4 else "0x1F2E",
@@ -53,14 +56,25 @@ def with_smi(made: Bench, smi: Smi | None) -> tuple[Bench, WithSmi]:
 
 
 def test_library_names_what_files_do_not(bench: Make) -> None:
-    smi = Smi()
-    made, _ = with_smi(bench("mi300x", 2, {"guest": "vf"}), smi)
+    library = Smi()
+    made, _ = with_smi(bench("mi300x", 2, {"guest": "vf"}), library)
     first, second = sorted(made.devices(), key=lambda d: d.locality.pci_address or "")
 
     assert first.attributes["productName"] == "AMD Instinct MI300X VF"
     assert first.attributes["serial"] == "0x1F2E"
     assert "serial" not in second.attributes
-    assert smi.calls[-1] == "amdsmi_shut_down"
+    assert library.calls[-1] == "amdsmi_shut_down"
+
+
+def test_library_names_gpus_of_any_function(bench: Make) -> None:
+    """Virtual functions are rarely function 0: those had no name."""
+    made = bench("mi300x", 2, {"guest": "vf"})
+    first = attrs.evolve(
+        made.devices()[0], locality=Locality(pci_address="0000:03:00.2"), attributes=FrozenMap()
+    )
+    named = smi.enriched(first, smi.read_names(WithSmi(made.host, Smi(function=2))))
+
+    assert named.attributes == {"productName": "AMD Instinct MI300X VF", "serial": "0x1F2E"}
 
 
 def test_partition_has_what_the_library_says_but_not_the_serial_number(bench: Make) -> None:

@@ -1,5 +1,7 @@
 import pytest
 
+from accelkit import AccessDenied
+from accelkit.core.host import READ_LIMIT, Door
 from accelkit.core.telemetry import BY_NAME, DEVICE_LABELS
 from accelkit.vendors.amd.products import PRODUCTS
 from tests.vendors.amd.bench import Bench, Make
@@ -68,6 +70,39 @@ def test_sensor_that_answers_nonsense_is_left_out(bench: Make) -> None:
     assert ("hw_gpu_utilization_ratio", "general") not in metrics
     assert ("hw_temperature_celsius", "junction") not in metrics
     assert ("hw_temperature_celsius", "memory") in metrics
+
+
+def test_gpu_whose_sensors_cannot_be_listed_costs_no_other(bench: Make) -> None:
+    """Nothing was measured at all."""
+    made = bench("mi300x", 2)
+    first, second = made.devices()
+    closed = made.function(first, "hwmon")
+
+    class Closed(Door):
+        def names(self, path: str) -> tuple[str, ...]:
+            if path == closed:
+                raise AccessDenied(f"{path}: this process may not list it")
+            return super().names(path)
+
+    found = {s.device for s in made.vendor.samples(Closed(made.host), (first, second))}
+
+    assert found == {second.id}
+
+
+def test_partition_whose_use_cannot_be_read_has_its_size_all_the_same(bench: Make) -> None:
+    made = bench("mi300x", 1)
+    made.do("mode gpu-0 DPX")
+    part = made.parts()[0]
+
+    class Closed(Door):
+        def read(self, path: str, limit: int = READ_LIMIT) -> str:
+            if path.endswith("/used_memory"):
+                raise AccessDenied(f"{path}: this process may not read it")
+            return super().read(path, limit)
+
+    told = [s.metric for s in made.vendor.samples(Closed(made.host), (part,))]
+
+    assert told == ["hw_memory_size_bytes"]
 
 
 @pytest.mark.parametrize("product", sorted(PRODUCTS))
