@@ -23,12 +23,15 @@ _PLUGINS = "device-plugins"
 def findings_of(problems: Iterable[Problem], told: Iterable[Finding]) -> Iterator[Finding]:
     """Problems of plugins and policy, as findings: what they say is seen, not suspected.
 
-    What has befallen several things is one finding. Of what is surely *told* of, nothing is said.
+    What has befallen several things is one finding. Of what is surely *told* of, by its name or in
+    the same words, nothing is said.
     """
-    known = {word for finding in told if finding.sure for word in finding.symptom.split()}
+    sure = tuple(finding for finding in told if finding.sure)
+    known = {word for finding in sure for word in finding.symptom.split()}
+    words = {(finding.proof, finding.remedy) for finding in sure}
     alike: dict[tuple[object, ...], list[Problem]] = {}
     for one in problems:
-        if one.subject not in known:
+        if one.subject not in known and (one.reason, one.remedy) not in words:
             alike.setdefault((one.vendor, one.code, one.reason, one.remedy), []).append(one)
     for first, *others in alike.values():
         where = "/".join(filter(None, (first.vendor, first.subject))) or "the node"

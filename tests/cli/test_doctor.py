@@ -58,6 +58,21 @@ def test_card_of_which_its_vendor_tells_is_told_once(
     assert [item["symptom"] for item in tree["items"]] == [symptom]
 
 
+def test_virtual_function_of_which_its_vendor_tells_is_told_once(tmp_path: Path, run: Run) -> None:
+    """The vendor calls it by its address, and the problem by the name of the partition."""
+    machine = str(tmp_path / "node")
+    simulate("intel", "arc-pro-b60", 1, machine)
+    set_state(machine, ["no-autoprobe"])
+    set_state(machine, ["vfs", "gpu-0", "1"])
+
+    tree = json.loads(run("doctor", "--host", machine, "-o", "json").out)
+
+    assert [item["symptom"] for item in tree["items"]] == [
+        "virtual function 0000:03:00.1 is not offered",
+        "GPU 0000:03:00.0 is not offered itself",
+    ]
+
+
 def test_device_that_nobody_can_have_is_told_with_its_faults(node: Path, run: Run) -> None:
     set_state(str(node), ["recovery", "gpu-1", "1"])
 

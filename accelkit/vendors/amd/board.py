@@ -37,6 +37,11 @@ class Board:
         return self.part.options.get("guest", "") == "vf" and self.product.virtual is not None
 
     @property
+    def counts_errors(self) -> bool:
+        """Whether its files tell of errors; a virtual function has no such files."""
+        return self.product.ras and not self.guest
+
+    @property
     def units(self) -> tuple[str, ...]:
         return tuple(f"gpu-{self.part.first + i}" for i in range(self.part.count))
 

@@ -58,22 +58,39 @@ class AmdMachine(Machine):
                 yield from simulated.kfd(self.board, state)
 
     def _function(self, state: State, index: int, *, loaded: bool) -> Iterator[Entry]:
-        board = self.board
-        bound = str(state.get(board.units[index], {}).get("bound", facts.DRIVER))
+        board, own = self.board, state.get(self.board.units[index], {})
+        bound = str(own.get("bound", facts.DRIVER))
         ours = loaded and bound == facts.DRIVER
-        yield from pci_function(
-            board.place(index),
-            vendor=facts.PCI_VENDOR,
-            device=board.pci_device,
-            pci_class=board.product.pci_class,
-            driver=bound if ours or bound not in {facts.DRIVER, states.NO_DRIVER} else None,
-            files=simulated.pci_files(board, state, index) if ours else {},
-        )
+        hidden = own.get("hidden")
+        gone = {f"{board.folder(index)}/{n}" for n in hidden} if isinstance(hidden, list) else ()
+        driver = bound if ours or bound not in {facts.DRIVER, states.NO_DRIVER} else None
+        files = simulated.pci_files(board, state, index) if ours else {}
+        entries = self._entries(index, driver, files)
+        yield from (one for one in entries if one.path not in gone)
         if ours:
             folder = board.folder(index)
             drivers = f"/sys/bus/pci/drivers/{facts.DRIVER}"
             yield Link(path=f"{drivers}/{board.place(index).address}", target=folder)
             yield from self._drm(folder, board.minor(state, index, 0))
+
+    def _entries(
+        self, index: int, driver: str | None, files: Mapping[str, str | bytes]
+    ) -> Iterator[Entry]:
+        return pci_function(
+            self.board.place(index),
+            vendor=facts.PCI_VENDOR,
+            device=self.board.pci_device,
+            pci_class=self.board.product.pci_class,
+            driver=driver,
+            files=files,
+        )
+
+    def files(self, state: State, index: int) -> tuple[str, ...]:
+        """Names of all files that the PCI function of a GPU can have."""
+        files = simulated.pci_files(self.board, state, index)
+        folder = f"{self.board.folder(index)}/"
+        found = (one.path for one in self._entries(index, None, files) if isinstance(one, File))
+        return tuple(path.removeprefix(folder) for path in found if path.startswith(folder))
 
     def _module(self) -> Iterator[Entry]:
         version = self.part.options.get("driver", DRIVER_VERSION)

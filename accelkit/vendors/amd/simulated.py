@@ -9,7 +9,8 @@ from accelkit.vendors.amd.board import Board, number
 from accelkit.vendors.amd.kfd import NODES
 
 DRM_MAJOR, KFD_MAJOR = 226, 240
-_BLOCKS = ("umc", "sdma", "gfx", "mmhub", "xgmi_wafl")
+BLOCKS = ("umc", "sdma", "gfx", "mmhub", "xgmi_wafl")
+"""Parts of a GPU that count errors."""
 _XGMI, _PCIE = 11, 2
 """Linux, drivers/gpu/drm/amd/amdkfd/kfd_crat.h, CRAT_IOLINK_TYPE_*."""
 
@@ -38,7 +39,8 @@ def _listed(board: Board, state: State) -> Iterator[tuple[int, int]]:
     """GPUs and partitions that KFD has, in its order."""
     for index in board.order(state):
         own = state.get(board.units[index], {})
-        if not own.get("removed") and not own.get("unsupported"):
+        bound = own.get("bound", facts.DRIVER) == facts.DRIVER
+        if bound and not own.get("removed") and not own.get("unsupported"):
             for partition in range(board.count(state, index)):
                 if board.has_minor(state, index, partition):
                     yield index, partition
@@ -165,7 +167,7 @@ def pci_files(board: Board, state: State, index: int) -> dict[str, str | bytes]:
         f"drm/card{card}/dev": f"{DRM_MAJOR}:{card}\n",
         f"drm/renderD{minor}/dev": f"{DRM_MAJOR}:{minor}\n",
         **_sensors(board, own, index),
-        **(_ras(own) if product.ras else {}),
+        **(_ras(own) if board.counts_errors else {}),
         **_modes(board, state, index),
     }
     if product.name and not board.guest:
@@ -173,9 +175,6 @@ def pci_files(board: Board, state: State, index: int) -> dict[str, str | bytes]:
         told = board.part.told.units[index].serial
         files["serial_number"] = f"{told or f'69{board.unique_id(index) % 10**10:010}'}\n"
     files.update({k: str(v) for k, v in mapping(own.get("files")).items() if k != "properties"})
-    hidden = own.get("hidden")
-    for name in hidden if isinstance(hidden, list) else ():
-        files.pop(str(name), None)
     return files
 
 
@@ -201,7 +200,7 @@ def _sensors(board: Board, own: Mapping[str, Json], index: int) -> dict[str, str
 def _ras(own: Mapping[str, Json]) -> dict[str, str]:
     counts = mapping(own.get("ras"))
     files = {"ras/gpu_vram_bad_pages": _pages(own), "ras/features": "feature mask: 0x1f\n"}
-    for block in _BLOCKS:
+    for block in BLOCKS:
         found = counts.get(block)
         ue, ce = (found if isinstance(found, list) else [0, 0])[:2]
         files[f"ras/{block}_err_count"] = f"ue: {ue}\nce: {ce}\n"

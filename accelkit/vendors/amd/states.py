@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from accelkit import ConfigError, SourceError
 from accelkit.testing.machines import Entry, File, Json, Link, State
-from accelkit.vendors.amd import facts
+from accelkit.vendors.amd import facts, simulated
 from accelkit.vendors.amd.board import Board, number
 from accelkit.vendors.amd.card import COMPUTE_FILE, MEMORY_FILE
 from accelkit.vendors.amd.simulated import mapping
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 Happen = Callable[["AmdMachine", State, tuple[str, ...]], State]
 Rest = tuple[str, ...]
 NO_DRIVER = "none"
+KFD_FILE = "properties"
+"""Of the node that KFD has of a GPU."""
 _RUBBISH = "\x00rubbish"
 
 
@@ -70,8 +72,11 @@ def _whole(name: str) -> Callable[[dict[str, Json], Rest], None]:
 
 
 def _ras(own: dict[str, Json], rest: Rest) -> None:
+    blocks = ", ".join(simulated.BLOCKS)
     if len(rest) not in {2, 3} or not all(word.isdecimal() for word in rest[1:]):
-        raise ValueError("needs a block such as umc, errors that were not corrected, and corrected")
+        raise ValueError(f"needs a block ({blocks}), errors that were not corrected, and corrected")
+    if rest[0] not in simulated.BLOCKS:
+        raise ValueError(f"knows the blocks {blocks}")
     own["ras"] = {**mapping(own.get("ras")), rest[0]: [int(n) for n in (*rest[1:], "0")[:2]]}
 
 
@@ -81,16 +86,44 @@ def _pages(own: dict[str, Json], rest: Rest) -> None:
     own["pages"] = rest[0]
 
 
-def _hide(own: dict[str, Json], rest: Rest) -> None:
-    if len(rest) != 1:
-        raise ValueError("needs the name of a file")
+def _counted(verb: str) -> Happen:
+    """A verb of errors, which only some GPUs count."""
+
+    def happen(machine: "AmdMachine", state: State, args: Rest) -> State:
+        if not machine.board.counts_errors:
+            raise machine.misused(verb, "needs a product that counts errors, and no guest")
+        return _UNIT_HAPPENS[verb](machine, state, args)
+
+    return happen
+
+
+def _hide(machine: "AmdMachine", state: State, args: Rest) -> State:
+    unit, name = _unit_and_file(machine, state, "hide", args)
+    own = state.setdefault(unit, {})
     hidden = own.get("hidden")
-    own["hidden"] = [*(hidden if isinstance(hidden, list) else ()), rest[0]]
+    own["hidden"] = [*(hidden if isinstance(hidden, list) else ()), name]
+    return state
 
 
-def _rubbish(own: dict[str, Json], rest: Rest) -> None:
-    names = rest or ("properties",)
-    own["files"] = {**mapping(own.get("files")), names[0]: _RUBBISH}
+def _rubbish(machine: "AmdMachine", state: State, args: Rest) -> State:
+    named = args if len(args) > 1 else (*args, KFD_FILE)
+    unit, name = _unit_and_file(machine, state, "rubbish", named, KFD_FILE)
+    own = state.setdefault(unit, {})
+    own["files"] = {**mapping(own.get("files")), name: _RUBBISH}
+    return state
+
+
+def _unit_and_file(
+    machine: "AmdMachine", state: State, verb: str, args: Rest, *others: str
+) -> tuple[str, str]:
+    """A unit, and a file that its PCI function has, or one of *others*."""
+    unit = machine.unit(verb, args)
+    known = {*machine.files(state, machine.units().index(unit)), *others}
+    if len(args) < 2:
+        raise machine.misused(verb, "needs one file")
+    if args[1] not in known:
+        raise machine.misused(verb, f"there is no file {args[1]}")
+    return unit, args[1]
 
 
 def _bind(own: dict[str, Json], rest: Rest) -> None:
@@ -118,8 +151,6 @@ _UNIT_VERBS: Mapping[str, tuple[str, Callable[[dict[str, Json], Rest], None]]] =
     "restore": ("restore UNIT", _restore),
     "unsupport": ("unsupport UNIT", _set("unsupported", True)),
     "bind": (f"bind UNIT DRIVER|{NO_DRIVER}", _bind),
-    "rubbish": ("rubbish UNIT [FILE]", _rubbish),
-    "hide": ("hide UNIT FILE", _hide),
     "heat": ("heat UNIT CELSIUS", _whole("temperature")),
     "narrow": ("narrow UNIT LANES", _whole("width")),
     "busy": ("busy UNIT PERCENT", _whole("busy")),
@@ -129,6 +160,7 @@ _UNIT_VERBS: Mapping[str, tuple[str, Callable[[dict[str, Json], Rest], None]]] =
     "hold": ("hold UNIT PID [PARTITION]", _hold),
     "free": ("free UNIT", _free),
 }
+_UNIT_HAPPENS = {verb: _of_unit(change) for verb, (_, change) in _UNIT_VERBS.items()}
 
 
 def _common(verb: str) -> Happen:
@@ -149,9 +181,11 @@ def _common(verb: str) -> Happen:
             case "minors", (count,) if count.isdecimal():
                 common["minors"] = int(count)
             case "memory", (mode,) if mode in machine.board.product.memory_modes:
+                _idle(machine, state, verb)
                 common["nps"] = mode
                 for unit in machine.units():
                     state.get(unit, {}).pop("compute", None)
+                _renewed(machine, state)
             case _:
                 raise machine.misused(verb, f"cannot be done with {' '.join(args) or 'nothing'}")
         return state
@@ -198,7 +232,10 @@ def _mode(machine: "AmdMachine", state: State, args: Rest) -> State:
 
 
 VERBS: Mapping[str, tuple[str, Happen]] = {
-    **{verb: (usage, _of_unit(change)) for verb, (usage, change) in _UNIT_VERBS.items()},
+    **{verb: (usage, _UNIT_HAPPENS[verb]) for verb, (usage, _) in _UNIT_VERBS.items()},
+    **{verb: (_UNIT_VERBS[verb][0], _counted(verb)) for verb in ("ras", "pages")},
+    "rubbish": ("rubbish UNIT [FILE]", _rubbish),
+    "hide": ("hide UNIT FILE", _hide),
     "mode": ("mode [UNIT] MODE", _mode),
     "memory": ("memory MODE", _common("memory")),
     "minors": ("minors COUNT", _common("minors")),

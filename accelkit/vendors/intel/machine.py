@@ -124,17 +124,8 @@ class IntelMachine(Machine):
     def _unit(self, state: State, index: int, own: states.Fields, free: int) -> Iterator[Entry]:
         """A GPU and its virtual functions, which have the numbers from *free* on."""
         place = self.places[index]
-        driver = self._bound(state, own.get("bound"))
-        vfs = states.number(own, "vfs") if driver in facts.DRIVERS else 0
-        card = shown.Shown(
-            product=self.product,
-            driver=driver,
-            backport=self.backport,
-            own=own,
-            vfs=vfs,
-            autoprobe=not states.of(state, self.vendor).get("manual"),
-        )
-        names = self._numbers(state, index)
+        card, names = self._shown(state, own), self._numbers(state, index)
+        driver, vfs = card.driver, card.vfs
         files = {**card.files(f"drm/card{names.card}"), **states.texts(own, "files")}
         yield from self._function(place, driver, files)
         if card.serves:
@@ -146,6 +137,26 @@ class IntelMachine(Machine):
             )
         for position in range(vfs):
             yield from self._virtual(state, place, own, position, free + position)
+
+    def _shown(self, state: State, own: states.Fields) -> shown.Shown:
+        driver = self._bound(state, own.get("bound"))
+        return shown.Shown(
+            product=self.product,
+            driver=driver,
+            backport=self.backport,
+            own=own,
+            vfs=states.number(own, "vfs") if driver in facts.DRIVERS else 0,
+            autoprobe=not states.of(state, self.vendor).get("manual"),
+        )
+
+    def files(self, state: State, unit: str) -> frozenset[str]:
+        """Names of files that the PCI function of a GPU has now."""
+        index = self.units().index(unit)
+        card, place = self._shown(state, states.of(state, unit)), self.places[index]
+        files = card.files(f"drm/card{self._numbers(state, index).card}")
+        folder = f"{folder_of(place)}/"
+        found = (one.path for one in self._function(place, None, files) if isinstance(one, File))
+        return frozenset(path.removeprefix(folder) for path in found)
 
     def _virtual(
         self, state: State, physical: PciPlace, own: states.Fields, position: int, number: int

@@ -220,8 +220,10 @@ def _room(machine: "IntelMachine", state: State, args: tuple[str, ...]) -> State
 
 def _rubbish(machine: "IntelMachine", state: State, args: tuple[str, ...]) -> State:
     unit = machine.unit("rubbish", args)
-    if len(args) != 2 or ".." in args[1] or args[1].startswith("/"):
+    if len(args) != 2:
         raise machine.misused("rubbish", "needs a file of the function")
+    if args[1] not in machine.files(state, unit):
+        raise machine.misused("rubbish", f"there is no file {args[1]}")
     files = {**texts(of(state, unit), "files"), args[1]: "\x00rubbish"}
     return changed(state, unit, files=cast("Json", files))
 

@@ -22,7 +22,7 @@ def test_gpus_are_the_same_ones_under_a_driver_that_was_loaded_anew(bench: Make)
     assert made.wrong() == []
 
 
-@pytest.mark.parametrize("verb", ["unload", "mode CPX", "mode gpu-0 CPX"])
+@pytest.mark.parametrize("verb", ["unload", "mode CPX", "mode gpu-0 CPX", "memory NPS4"])
 def test_driver_that_is_in_use_neither_goes_nor_takes_another_mode(bench: Make, verb: str) -> None:
     made = bench("mi300x", 2)
     before = made.devices()

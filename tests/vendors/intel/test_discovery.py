@@ -72,9 +72,10 @@ def test_names_do_not_depend_on_numbers_of_cards(bench: Make, beside: str) -> No
     plain, shifted = bench("arc-a770", 2), bench("arc-a770", 2, machine={"beside": beside})
     before = [d.id for d in plain.devices()]
     shifted.do("reboot")
-    cards = {d.id: shifted.paths(d)[0] for d in shifted.devices()}
+    after = {d.id: d for d in shifted.devices()}
 
-    assert [cards[i] for i in before] == ["/dev/dri/card2", "/dev/dri/card1"]
+    assert [shifted.paths(after[i])[0] for i in before] == ["/dev/dri/card2", "/dev/dri/card1"]
+    assert [after[i].locality.numa_node for i in before] == [0, 1]
 
 
 def test_more_gpus_than_classic_minors_are_all_found(bench: Make) -> None:
@@ -93,6 +94,7 @@ def test_integrated_gpu_has_no_memory_of_its_own(bench: Make) -> None:
     assert "memory" not in device.capacity
     assert device.attributes["integrated"] is True
     assert made.conditions(device) == []
+    assert list(made.vendor.samples(made.host, (device,))) == []
 
 
 def test_host_without_intel_gpus_is_silent(tmp_path: Path) -> None:

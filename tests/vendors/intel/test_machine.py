@@ -30,6 +30,7 @@ NUMVFS = "/sys/bus/pci/devices/0000:03:00.0/sriov_numvfs"
         "room gpu-0",
         "rubbish gpu-0",
         "rubbish gpu-0 ../../etc/passwd",
+        "rubbish gpu-0 gpu_helth",
         "lose gpu-7",
         "lose",
     ],

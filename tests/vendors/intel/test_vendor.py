@@ -1,12 +1,14 @@
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 import pytest
 
-from accelkit import Holder, HolderKind, Holding, Link, LinkKind, Version
+from accelkit import Device, Finished, Holder, HolderKind, Holding, Link, LinkKind, Version
+from accelkit.core.host import Door
 from accelkit.core.real_host import RealHost
 from accelkit.core.vendor import abilities
 from accelkit.vendors.intel.vendor import Intel
-from tests.vendors.intel.bench import Bench, Make
+from tests.vendors.intel.bench import Bench, Make, grant
 
 
 def test_vendor_says_what_it_can() -> None:
@@ -171,11 +173,30 @@ def test_files_that_only_root_may_open_are_told(bench: Make) -> None:
 
 def test_no_program_of_the_host_is_run(bench: Make) -> None:
     """Tools that called modprobe failed in containers without it."""
-    made = bench("arc-b580", 1)
-    made.do("unload")
+    made = bench("arc-pro-b60", 1)
+    whole = made.devices()[0]
+    ran: list[Sequence[str]] = []
 
-    assert made.findings()[0].remedy.startswith("modprobe xe or i915 on the host")
+    class Noting(Door):
+        def run(self, argv: Sequence[str], timeout_s: float) -> Finished:
+            ran.append(argv)
+            return super().run(argv, timeout_s)
+
+    host = Noting(made.work)
+    made.vendor.set_mode(host, whole, "vfs-2")
+    devices = [d for d in made.vendor.discover(host) if isinstance(d, Device)]
+    for device in devices:
+        list(made.vendor.conditions(host, device, ()))
+    list(made.vendor.samples(host, tuple(devices)))
+    list(made.vendor.links(host, tuple(devices)))
+    list(made.vendor.holders(host, tuple(devices)))
+    made.vendor.edits(host, grant(*(d for d in devices if d.usable)))
+    made.do("unload")
+    (first, *_) = made.vendor.diagnose(host)
+
+    assert first.remedy.startswith("modprobe xe or i915 on the host")
     assert not any("CAP" in c or "SYS" in c for c in Intel.access.capabilities)
+    assert (len(devices), ran) == (3, [])
 
 
 def test_what_is_read_and_written_is_declared(bench: Make) -> None:
