@@ -46,8 +46,8 @@ from accelkit.core.errors import ConfigError
 from accelkit.core.values import FrozenMap, freeze
 from accelkit.core.vendor import ABILITIES
 
-LIMIT_S = {Level.L1: 60.0, Level.L2: 60.0}
-"""How long one check may take before it counts as hanging."""
+LIMIT_S = {Level.L1: 60.0, Level.L2: 180.0}
+"""How long one check may take before it counts as hanging; agents start several times in one."""
 _LOOK_S = 0.2
 _LEAVE_S = 5.0
 """For a check whose surroundings were taken away: it finds that out."""
