@@ -1,6 +1,8 @@
 """`accelkit doctor`: what is wrong with a node, and what to do. Not here: the rules."""
 
 import asyncio
+import sys
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -29,7 +31,8 @@ def command(*, form: Form, **asked: Unpack[Asked]) -> int:
     from accelkit.cli.reading import set_log  # noqa: PLC0415 - help does without
 
     set_log(trace=asked["trace"])
-    found = asyncio.run(_examine(asked))
+    with redirect_stdout(sys.stderr):  # what plugins print
+        found = asyncio.run(_examine(asked))
     if form is not Form.TABLE:
         from accelkit.core.serde import to_tree  # noqa: PLC0415 - loads cattrs
 

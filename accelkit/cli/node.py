@@ -5,7 +5,9 @@ Not here: any output, and click, so that it can be used by whoever wants a view.
 
 import asyncio
 import logging
+import sys
 from collections.abc import Iterable
+from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
 
@@ -78,7 +80,9 @@ def look_at(
     """
     registry = load_installed()
     wanted = at_host(read_policy(policy, registry, over), host)
-    return asyncio.run(read_node(wanted, node, registry, trace=trace))
+    # What a plugin prints must not come between the answers, which programs may read.
+    with redirect_stdout(sys.stderr):
+        return asyncio.run(read_node(wanted, node, registry, trace=trace))
 
 
 async def read_node(

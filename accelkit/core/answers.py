@@ -3,7 +3,7 @@
 Nobody checks the types of a plugin before it runs: whatever gets past here reaches every loop.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TypeVar
 
@@ -15,6 +15,7 @@ from accelkit.core.errors import PluginContractError
 from accelkit.core.model import (
     Condition,
     Device,
+    DeviceNode,
     Event,
     Holding,
     Placement,
@@ -22,6 +23,7 @@ from accelkit.core.model import (
     Unreadable,
     contradictions,
 )
+from accelkit.core.pci import is_pci_address
 from accelkit.core.shape import misfit
 from accelkit.core.values import Enforcement, is_dns_label
 from accelkit.core.vendor import Vendor
@@ -222,24 +224,35 @@ def _check_device(vendor: Vendor, device: Device) -> None:
     wrong = [f"{device.id}: {said}" for one in described for said in check_attributes(vendor, one)]
     if wrong:
         raise _broken(vendor, "; ".join(wrong))
+    faults = (*_device_faults(vendor, device), *map(_node_fault, device.nodes))
+    if said := next(filter(None, faults), ""):
+        raise _broken(vendor, f"{device.id}: {said}")
+
+
+def _device_faults(vendor: Vendor, device: Device) -> Iterator[str]:
     if device.id.vendor != vendor.name:
-        raise _broken(vendor, f"{device.id}: it is not a device of {vendor.name}")
+        yield f"it is not a device of {vendor.name}"
     if not is_dns_label(device.kind):
-        raise _broken(vendor, f"{device.id}: the kind {device.kind!r} is not a DNS label")
+        yield f"the kind {device.kind!r} is not a DNS label"
     sizes = [p.size for p in device.profiles]
     sizes += [device.placement.size] if device.placement else []
     if not all(0 <= size <= MOST_SLOTS for size in (device.slots, *sizes)):
-        raise _broken(vendor, f"{device.id}: there are 0 to {MOST_SLOTS} slots")
-    for node in device.nodes:
-        if not node.on_host.startswith("/") or "\0" in node.path + node.on_host:
-            raise _broken(vendor, f"{device.id}: {node.on_host!r} is not an absolute path")
-        if not node.path.startswith("/"):
-            raise _broken(vendor, f"{device.id}: {node.path!r} is not an absolute path")
-        if node.kind not in {"c", "b"}:
-            raise _broken(vendor, f"{device.id}: {node.path} is neither a c nor a b device")
-        if not node.permissions or set(node.permissions) - set("rwm"):
-            said = f"the permissions of {node.path} are {node.permissions!r}, not some of rwm"
-            raise _broken(vendor, f"{device.id}: {said}")
+        yield f"there are 0 to {MOST_SLOTS} slots"
+    address = device.locality.pci_address
+    if address is not None and not is_pci_address(address):
+        yield f"{address!r} is no PCI address: write dddd:bb:dd.f in lower case"
+
+
+def _node_fault(node: DeviceNode) -> str:
+    """What no container can be given; empty: nothing."""
+    for path in (node.on_host, node.path):
+        if not path.startswith("/") or "\0" in path:
+            return f"{path!r} is not an absolute path"
+    if node.kind not in {"c", "b"}:
+        return f"{node.path} is neither a c nor a b device"
+    if not node.permissions or set(node.permissions) - set("rwm"):
+        return f"the permissions of {node.path} are {node.permissions!r}, not some of rwm"
+    return ""
 
 
 def _broken(vendor: Vendor, text: str) -> PluginContractError:

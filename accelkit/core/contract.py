@@ -10,9 +10,11 @@ from accelkit.core.backend import BackendFactory
 from accelkit.core.errors import ApiTooNew, ApiTooOld, PluginContractError
 from accelkit.core.limits import is_dns_subdomain, resource_name_problem
 from accelkit.core.model import VENDOR_NAME_LIMIT
+from accelkit.core.shape import misfit
 from accelkit.core.values import is_dns_label
-from accelkit.core.vendor import ABILITIES, API, PciMatch, Vendor
+from accelkit.core.vendor import ABILITIES, API, Access, PciMatch, Signals, Vendor
 
+_WORD = 0xFFFF
 OLDEST_API = max(1, API - 1)
 _CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
@@ -108,9 +110,7 @@ def _name_faults(name: object, domain: object) -> Iterator[str]:
 
 
 def _field_faults(kind: type[Vendor]) -> Iterator[str]:
-    hardware: object = kind.hardware
-    if not isinstance(hardware, tuple) or not all(isinstance(m, PciMatch) for m in hardware):
-        yield f"hardware must be a tuple of PciMatch, found {hardware!r}"
+    yield from _declared_faults(kind)
     platforms: object = kind.platforms
     if not isinstance(platforms, tuple) or not all(isinstance(p, str) for p in platforms):
         yield f"platforms must be a tuple of paths, found {platforms!r}"
@@ -126,6 +126,30 @@ def _field_faults(kind: type[Vendor]) -> Iterator[str]:
             yield f"{field} must be an attrs class, found {block!r}"
         elif required := [f.name for f in attrs.fields(block) if f.default is attrs.NOTHING]:
             yield f"{field} must have a default for {', '.join(required)}"
+
+
+def _declared_faults(kind: type[Vendor]) -> Iterator[str]:
+    """What is wrong with the fields that are values of accelkit, or flags."""
+    hardware: object = kind.hardware
+    if fault := misfit(tuple[PciMatch, ...], hardware):
+        yield f"hardware must be a tuple of PciMatch, found {hardware!r}: {fault}"
+    elif odd := [n for m in kind.hardware for n in _numbers(m) if not 0 <= n <= _WORD]:
+        yield f"hardware: PCI has no number {odd[0]:#x}"
+    for name in ("native", "sets"):
+        flag: object = getattr(kind, name)
+        if not isinstance(flag, bool):
+            yield f"{name} must be True or False, found {flag!r}"
+    access: object = kind.access
+    if fault := misfit(Access, access):
+        yield f"access: {fault}"
+    signals: object = kind.signals
+    # Where options decide it is a property, of which only an object can tell more.
+    if not hasattr(signals, "__get__") and (fault := misfit(Signals, signals)):
+        yield f"signals: {fault}"
+
+
+def _numbers(match: PciMatch) -> tuple[int, ...]:
+    return (match.vendor, *match.devices, *match.classes)
 
 
 def _is_label(name: object, limit: int) -> bool:

@@ -21,7 +21,14 @@ FUNCTIONS = "/sys/bus/pci/devices"
 NODES = "/sys/devices/system/node"
 """Linux, Documentation/ABI/stable/sysfs-devices-node."""
 
-_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
+
+
+def is_pci_address(text: str) -> bool:
+    """Whether *text* is dddd:bb:dd.f in lower case; a domain may have more digits than four."""
+    return _ADDRESS.fullmatch(text) is not None
+
+
 # pci_bus_get_domain_nr and the bus number, as drivers/pci/probe.c names host bridges.
 _ROOT = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
 _NODE = re.compile(r"node(\d+)")

@@ -180,6 +180,9 @@ def _ended(path: Path) -> PluginLoadError:
     )
 
 
+_HOOKS = ("accelkit_vendors", "accelkit_backends")
+
+
 class _Loading:
     """What has been loaded so far."""
 
@@ -205,12 +208,17 @@ class _Loading:
         try:
             with redirect_stdout(sys.stderr):
                 manager = _registered(point)
-                vendors = [*_answers(manager, "accelkit_vendors")]
-                backends = [*_answers(manager, "accelkit_backends")]
+                told = {hook: getattr(manager.hook, hook)() for hook in _HOOKS}
+                vendors, backends = ([*_answers(hook, told[hook])] for hook in _HOOKS)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, SystemExit too
             self.fail(point.name, error, _way_out(point, error))
+            return
+        # pluggy leaves out what answers None, as a hook does that forgets to return.
+        if not any(told.values()):
+            reason = f"no hook of {point.value} answers anything"
+            self.fail(point.name, PluginContractError(reason, remedy="return [...]"))
             return
         self.plugins[point.name] = Plugin(
             name=point.name,
@@ -275,8 +283,8 @@ def _registered(point: EntryPoint) -> pluggy.PluginManager:
     return manager
 
 
-def _answers(manager: pluggy.PluginManager, hook: str) -> Iterator[object]:
-    for answer in getattr(manager.hook, hook)():
+def _answers(hook: str, answers: Iterable[object]) -> Iterator[object]:
+    for answer in answers:
         if not isinstance(answer, (list, tuple)):
             raise PluginContractError(
                 f"{hook} must answer a list, found {answer!r}", remedy="return [...]"

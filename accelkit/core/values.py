@@ -97,7 +97,7 @@ def freeze(_cls: type, fields: list[attrs.Attribute]) -> list[attrs.Attribute]: 
     """Let fields of tuples, frozen maps and frozen sets take any iterable or mapping.
 
     Used as ``field_transformer`` of every value, so that whoever hands in a list or a dict
-    still gets an immutable, hashable value.
+    still gets an immutable, hashable value. One text is refused where several are meant.
     """
     return [
         field.evolve(converter=_FREEZERS[origin])
@@ -107,11 +107,30 @@ def freeze(_cls: type, fields: list[attrs.Attribute]) -> list[attrs.Attribute]: 
     ]
 
 
+def _tuple(items: Iterable[K]) -> tuple[K, ...]:
+    return tuple(_several(items))
+
+
+def _frozenset(items: Iterable[K]) -> frozenset[K]:
+    return frozenset(_several(items))
+
+
+def _several(items: Iterable[K]) -> Iterable[K]:
+    """*items*, which must not be one text: its letters are hardly what is meant.
+
+    Raises:
+        TypeError: They are.
+    """
+    if isinstance(items, (str, bytes)):
+        raise TypeError(f"expected a list, found {items!r}: put it in [ ]")
+    return items
+
+
 # Made once: attrs would look up the signature of a constructor anew for each field, a third of what
 # a class costs at the start.
 _FREEZERS = {
-    tuple: attrs.Converter(tuple),
-    frozenset: attrs.Converter(frozenset),
+    tuple: attrs.Converter(_tuple),
+    frozenset: attrs.Converter(_frozenset),
     FrozenMap: attrs.Converter(frozen_map),
 }
 

@@ -1,5 +1,6 @@
 """What is wrong with a plugin that cannot be used, and what its author has to change."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,13 @@ BROKEN = {
     "name": ('name = "broken"', 'name = "Bad!"', "found 'Bad!'", "at most 20 characters"),
     "object": ("return [Broken]", "return [Broken(None)]", "not a subclass", "return classes"),
     "list": ("return [Broken]", "return Broken", "accelkit_vendors", "must answer a list"),
+    "nothing": (
+        "return [Broken]",
+        "[Broken]",
+        "no hook of broken_accelkit answers",
+        "return [...]",
+    ),
+    "flag": ('name = "broken"', 'name = "broken"\n    sets = "no"', "Broken: sets", "must be True"),
     "hook": ("@hookimpl", "", "has no hook", "accelkit.hookimpl"),
     "import": ("from acc", "import nowhere\nfrom acc", "'nowhere'", "broken_accelkit.py:1"),
     "raise": (
@@ -47,19 +55,23 @@ BROKEN = {
 """By kind: what is written instead of what, and what is said to be wrong and to be done."""
 
 
+def install_plugin(monkeypatch: pytest.MonkeyPatch, directory: Path, text: str) -> None:
+    project = directory / "project"
+    project.mkdir()
+    (project / "broken_accelkit.py").write_text(text)
+    (project / "pyproject.toml").write_text(
+        '[project]\nname = "broken-accelkit"\nversion = "0.1"\n'
+        '[project.entry-points.accelkit]\nbroken = "broken_accelkit"\n'
+    )
+    install(monkeypatch, directory / "site", project)
+
+
 @pytest.mark.parametrize("kind", BROKEN)
 def test_broken_plugin_is_named_with_what_is_to_be_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, kind: str
 ) -> None:
     old, new, wrong, remedy = BROKEN[kind]
-    project = tmp_path / "project"
-    project.mkdir()
-    (project / "broken_accelkit.py").write_text(GOOD.replace(old, new, 1))
-    (project / "pyproject.toml").write_text(
-        '[project]\nname = "broken-accelkit"\nversion = "0.1"\n'
-        '[project.entry-points.accelkit]\nbroken = "broken_accelkit"\n'
-    )
-    install(monkeypatch, tmp_path / "site", project)
+    install_plugin(monkeypatch, tmp_path, GOOD.replace(old, new, 1))
 
     answer = run("vendor", "list")
 
@@ -68,3 +80,19 @@ def test_broken_plugin_is_named_with_what_is_to_be_changed(
     assert wrong in line
     assert remedy in line
     assert any(line.startswith("sim ") for line in answer.lines)
+
+
+@pytest.mark.parametrize("command", [("devices", "-o", "json"), ("doctor", "-o", "json")])
+def test_what_a_plugin_prints_does_not_come_between_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, command: tuple[str, ...]
+) -> None:
+    """Whoever read the answer with a program found the plugin's words before it."""
+    text = GOOD.replace("return []", 'print("hello")\n        return []')
+    install_plugin(monkeypatch, tmp_path, text)
+    host = tmp_path / "host"
+    host.mkdir()
+
+    answer = run(*command, "--host", host)
+
+    assert "hello" in answer.err
+    assert isinstance(json.loads(answer.out), dict)

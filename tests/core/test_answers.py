@@ -28,6 +28,7 @@ from accelkit.core.model import (
     Holder,
     Holding,
     Link,
+    Locality,
     Unreadable,
 )
 from accelkit.core.values import HolderKind, LinkKind, Severity
@@ -82,6 +83,11 @@ def refusal(call: Any, *args: object) -> str:  # type: ignore[explicit-any]  # o
         (
             [gpu("a", nodes=[DeviceNode(path="/dev/a", permissions="")])],
             "toy/a: the permissions of /dev/a are '', not some of rwm",
+        ),
+        ([gpu("a", nodes=["/dev/a"])], "Device: nodes[0]: expected DeviceNode, found str"),
+        (
+            [gpu("a", locality=Locality(pci_address="0000:AB:00.0"))],
+            "toy/a: '0000:AB:00.0' is no PCI address: write dddd:bb:dd.f in lower case",
         ),
         ([made(Unreadable, subject="a", code="A B", reason="x")], "a: 'A B' is not a code"),
         (

@@ -11,7 +11,7 @@ from accelkit.core.contract import check_factory, check_vendor
 from accelkit.core.errors import ApiTooNew, ApiTooOld, PluginContractError
 from accelkit.core.host import Host
 from accelkit.core.model import Condition, Device, Unreadable
-from accelkit.core.vendor import PciMatch, Vendor
+from accelkit.core.vendor import Access, PciMatch, Signals, Vendor
 
 
 class Acme(Vendor):
@@ -54,6 +54,12 @@ def test_only_vendor_classes_are_vendors(answer: object) -> None:
         check_vendor(answer)
 
 
+def test_signals_may_be_told_by_each_object() -> None:
+    kind = changed(signals=property(lambda _self: Signals()))
+
+    assert check_vendor(kind) is kind
+
+
 def test_plugin_for_a_later_api_is_refused() -> None:
     with pytest.raises(ApiTooNew, match="plugin API 2, this accelkit serves 1"):
         check_vendor(changed(api=2))
@@ -83,6 +89,14 @@ def test_api_is_a_number(api: object) -> None:
         ("attributes", {"power": float}, "attribute 'power': its type must be one of"),
         ("hardware", [PciMatch(vendor=1)], "hardware must be a tuple of PciMatch"),
         ("hardware", (0x1DEA,), "hardware must be a tuple of PciMatch"),
+        ("hardware", (PciMatch(vendor="0x1dea"),), "vendor: expected int, found str"),  # type: ignore[arg-type]  # what is tested
+        ("hardware", (PciMatch(vendor=0x11DEA),), "hardware: PCI has no number 0x11dea"),
+        ("hardware", (PciMatch(vendor=1, devices=(-1,)),), "hardware: PCI has no number -0x1"),
+        ("native", "yes", "native must be True or False, found 'yes'"),
+        ("sets", 1, "sets must be True or False, found 1"),
+        ("access", {"read": ["/sys"]}, "access: expected Access, found dict"),
+        ("access", Access(read=(1,)), "access: read[0]: expected str, found int"),  # type: ignore[arg-type]  # what is tested
+        ("signals", {"files": ["/dev/a"]}, "signals: expected Signals, found dict"),
         ("platforms", "/dev/acme", "platforms must be a tuple of paths"),
         ("platforms", (1,), "platforms must be a tuple of paths"),
         ("parallel", 0, "parallel must be at least 1, found 0"),

