@@ -66,6 +66,45 @@ def test_query_without_addresses_is_read(tmp_path: Path) -> None:
     assert (node.part.product, len(node.wholes)) == ("gaudi2", 2)
 
 
+def test_columns_that_are_for_root_only_are_not_told() -> None:
+    """hl-smi shows N/A there."""
+    text = "index, name, module_id, bus_id, memory.total [MiB]\n"
+    text += "".join(f"{n}, N/A, N/A, 0000:3{n}:00.0, N/A\n" for n in range(2))
+    found = likeness("gaudi", text)
+
+    assert any("the product is not told" in warning for warning in found.warnings)
+    assert any("ask as root" in warning for warning in found.warnings)
+
+
+def test_table_of_whoever_is_not_root_is_whole() -> None:
+    text = example("hl-smi-gaudi2.txt").replace("768MiB /  98304MiB", "   N/A /  N/A     ")
+    found = likeness("gaudi", text)
+
+    assert (found.product, len(found.told.units)) == ("gaudi2", 8)
+
+
+def test_place_that_is_not_told_is_none_that_another_card_has(tmp_path: Path) -> None:
+    text = "index, bus_id, module_id\n0, 0000:b3:00.0, 4\n1, 0000:b4:00.0, N/A\n"
+    text += "2, 0000:b5:00.0, 0\n"
+    node = made("gaudi", text, tmp_path)
+
+    assert node.values("moduleId")[::2] == [4, 0]
+    assert len({*node.values("moduleId")}) == 3
+
+
+def test_chips_that_are_missing_between_others_are_told_of() -> None:
+    """Numbers of a simulated machine have no gaps, and what runs together goes by numbers."""
+    listed: list[dict[str, object]] = [
+        {"neuron_device": chip, "bdf": f"a{chip}:00.0", "connected_to": [], "memory_size": 32 << 30}
+        for chip in (0, 1, 3)
+    ]
+    found = likeness("neuron", json.dumps(listed))
+    whole = likeness("neuron", json.dumps(listed[:2]))
+
+    assert any("counted anew" in warning for warning in found.warnings)
+    assert not any("counted anew" in warning for warning in whole.warnings)
+
+
 @pytest.mark.parametrize("left", [99, 12, 8, 3, 0])
 def test_table_of_cards_that_is_cut_off_is_refused(left: int) -> None:
     """It was read as a machine with fewer cards."""

@@ -10,6 +10,7 @@ from accelkit import (
     Finding,
     Host,
     PciFunction,
+    Severity,
     SourceError,
     file_finding,
     holders_of,
@@ -113,7 +114,8 @@ def _status(card: Card) -> Iterator[Finding]:
         return
     except SourceError as error:
         said = f"unreadable: {error}"
-    if said and facts.STATUS.get(said, said) is not None:
+    known = facts.STATUS.get(said, ("status-unknown", Severity.DEGRADED))
+    if said and known is not None and known[1] is not Severity.INFO:
         yield Finding(
             symptom=f"Gaudi card {card.function.address} cannot be used",
             suspect="the card",

@@ -20,6 +20,11 @@ def card_of(host: Host, device: Device) -> Card:
         SourceError: It could not be asked.
     """
     function = PciFunction(address=device.locality.pci_address or "", host=host)
+    if not function.host.exists(folder_of(function)):
+        raise NotThere(
+            f"{device.id}: there is no PCI function {function.address}",
+            remedy="see the kernel log for why it went; power the node off and on",
+        )
     driver = function.driver
     if driver != facts.DRIVER:
         raise NotThere(
@@ -43,7 +48,7 @@ def read_conditions(
     card = card_of(host, device)
     status = card.read("status")
     usable = True
-    if status is None:
+    if not status:
         yield _condition("status-unknown", Severity.INFO, "it tells none")
     else:
         found = facts.STATUS.get(status.lower(), ("status-unknown", Severity.DEGRADED))

@@ -1,6 +1,7 @@
 """The simulated Gaudi machine: its files. Not here: what can happen to it."""
 
 import random
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
@@ -242,7 +243,16 @@ def _shuffled(part: Part) -> tuple[int, ...]:
         # Of a board that is not full the first places are.
         found += order if left >= facts.BOARD else [m for m in order if m < left]
     told = [unit.module for unit in part.told.units]
-    return tuple(made if one is None else one for one, made in zip(told, found, strict=False))
+    # What is made up is none that another card tells.
+    taken = Counter(told)
+    free: list[int] = []
+    for one in found:
+        if taken[one] > 0:
+            taken[one] -= 1
+        else:
+            free.append(one)
+    made = iter(free)
+    return tuple(next(made) if one is None else one for one in told)
 
 
 def _folder(place: PciPlace) -> str:

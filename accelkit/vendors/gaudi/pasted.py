@@ -41,6 +41,8 @@ LOOKS: Mapping[str, Looks] = {
 _CARD = re.compile(r"\|\s*\d{1,3}\s+(?:HL-|\Z)")
 _HEAD = re.compile(r"\|\s*(\d{1,3})\s+(HL-\w+)\b[^|]*\|\s*([0-9a-fA-F:.]+)\b")
 _MEMORY = re.compile(r"(\d{1,9}\s*MiB)\s*/\s*(\d{1,9}\s*MiB)", re.IGNORECASE)
+_UNTOLD = re.compile(r"\|\s*N/A\s*/\s*N/A\s*\|")
+"""Memory, to whoever is not root."""
 _DRIVER = re.compile(r"Driver Version:\s*(\d[\w.-]*)")
 _COLUMNS = ("index", "name", "bus_id", "module_id", "serial", "uuid", "memory.total")
 _COLUMN = re.compile(r"[a-z][a-z_.]*(?: \[[^\]]*\])?")
@@ -55,7 +57,9 @@ class _Card:
     """By column of the CSV."""
 
     def word(self, column: str) -> str:
-        return self.facts.get(column, "")
+        """What a column tells; empty: nothing, as where it says N/A."""
+        told = self.facts.get(column, "")
+        return "" if told.strip().upper() == "N/A" else told
 
     @property
     def unit(self) -> Unit:
@@ -96,10 +100,11 @@ def _read_table(text: str) -> Likeness:
     for number, (start, end) in enumerate(pairwise([*starts, len(text)])):
         # A terminal may have broken the lines.
         found, memory = _HEAD.match(text, start, end), _MEMORY.search(text, start, end)
-        if found is None or address_in(found[3]) is None or memory is None:
+        whole = memory is not None or _UNTOLD.search(text, start, end) is not None
+        if found is None or address_in(found[3]) is None or not whole:
             raise ConfigError([(f"card {number}", "is cut off")])
         known = {"index": found[1], "name": found[2], "bus_id": found[3]}
-        cards.append(_Card({**known, "memory.total": memory[2]}))
+        cards.append(_Card({**known, "memory.total": memory[2] if memory else ""}))
     driver = _DRIVER.search(text)
     return _likeness(cards, driver[1] if driver else "")
 
@@ -164,8 +169,8 @@ def _warnings(cards: Sequence[_Card], product: str, *, sure: bool) -> Iterator[s
         yield f"{name} is not simulated: {product} is nearest"
     if all(address_in(card.word("bus_id")) is None for card in cards):
         yield "PCI addresses are not told: they are made up"
-    if all(not card.word("module_id") for card in cards):
-        yield "places on the board are not told: add module_id to the query"
+    if any(card.unit.module is None for card in cards):
+        yield "places on the board are not told: ask as root, and add module_id to the query"
     if any(card.unit.serial or card.unit.uuid for card in cards):
         yield "serial numbers and UUIDs are not taken over: the driver shows none in its files"
     yield "NUMA nodes and PCIe roots are not told: they are made up"

@@ -121,7 +121,10 @@ def read_serial(host: Host, index: int) -> str:
         SourceError: It has none, or does not say.
     """
     path = f"{folder(index)}/info/serial_number"
-    serial = host.read(path, _READ).strip()
+    try:
+        serial = host.read(path, _READ).strip()
+    except NotThere as error:
+        raise NotThere(str(error), remedy="modprobe neuron; " + facts.KERNEL_LOG) from error
     if not _SERIAL.fullmatch(serial):
         said = f"it says {serial[:40]!r}" if serial else "its firmware does not answer"
         raise SourceError(f"{path}: no serial number: {said}", remedy=facts.KERNEL_LOG)

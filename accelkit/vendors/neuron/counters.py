@@ -1,6 +1,7 @@
 """Counters of the driver. Not here: which of them mean what."""
 
 from accelkit import Host, NotThere, SourceError
+from accelkit.vendors.neuron import facts
 
 _READ = 4096
 MOST = 1 << 64
@@ -19,6 +20,6 @@ def read_counter(host: Host, path: str) -> int | None:
         except NotThere:
             continue
         if not (text.isascii() and text.isdecimal() and len(text) <= 20 and int(text) < MOST):
-            raise SourceError(f"{file}: {text[:40]!r} is no count")
+            raise SourceError(f"{file}: {text[:40]!r} is no count", remedy=facts.KERNEL_LOG)
         return int(text)
     return None

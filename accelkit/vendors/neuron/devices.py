@@ -123,17 +123,23 @@ def _profile(chip: Chip, name: str, size: int) -> Profile:
 
 
 def shape_of(chips: Sequence[Chip]) -> str | None:
-    """How the chips of a host are linked: torus, ring or chain; None: otherwise, or not known."""
+    """How the chips of a host are linked: torus, ring or chain; None: otherwise, or not known.
+
+    A chip that tells no links has those that others tell of it. A ring whose last chip is not
+    there is a chain: by their numbers nobody sees the gap.
+    """
+    here = {chip.index for chip in chips}
     linked = {chip.index: chip.beside for chip in chips if chip.beside}
-    if not linked or any(chip.beside is None for chip in chips):
+    told = {j for beside in linked.values() for j in beside}
+    if not linked or not here <= told | set(linked):
         return None
     if all(sorted(facts.neighbours(i)) == sorted(beside) for i, beside in linked.items()):
         return "torus"
-    end = max(max(i, *beside) for i, beside in linked.items())
+    end = max(here | told)
     ring = {i: {(i - 1) % (end + 1), (i + 1) % (end + 1)} for i in linked}
     chain = {i: {j for j in (i - 1, i + 1) if 0 <= j <= end} for i in linked}
     found = {i: set(beside) for i, beside in linked.items()}
-    if found == chain:
+    if found == chain or (found == ring and end not in here):
         return "chain"
     return "ring" if found == ring else None
 

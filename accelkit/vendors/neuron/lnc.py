@@ -20,25 +20,34 @@ def read_lnc(host: Host) -> int:
     """What the host is set to: the last line of the file that says so, or else the default.
 
     Raises:
-        SourceError: It cannot be read, or says something else than 1 or 2.
+        SourceError: It cannot be read, says something else than 1 or 2, or is cut off.
     """
     try:
         text = host.read(facts.LNC_FILE, _MOST)
     except NotThere:
         return facts.LNC_DEFAULT
+    lines = [line.strip() for line in text.splitlines()]
+    # What is cut off may have been the setting.
+    cut = next((line for line in lines if line and line[0] != "#" and "=" not in line), None)
+    if cut is not None:
+        raise _no_setting(f"{cut[:40]!r} is no setting")
     said = [
         value.strip().strip("\"'")
-        for name, _, value in (line.strip().partition("=") for line in text.splitlines())
+        for name, _, value in (line.partition("=") for line in lines)
         if name.strip() == facts.LNC_VARIABLE
     ]
     if not said:
         return facts.LNC_DEFAULT
     if said[-1] not in {str(value) for value in VALUES}:
-        raise SourceError(
-            f"{facts.LNC_FILE}: {facts.LNC_VARIABLE} is {said[-1][:40]!r}, not 1 or 2",
-            remedy=f"write {facts.LNC_VARIABLE}={facts.LNC_DEFAULT} into it",
-        )
+        raise _no_setting(f"{facts.LNC_VARIABLE} is {said[-1][:40]!r}, not 1 or 2")
     return int(said[-1])
+
+
+def _no_setting(what: str) -> SourceError:
+    return SourceError(
+        f"{facts.LNC_FILE}: {what}",
+        remedy=f"write {facts.LNC_VARIABLE}={facts.LNC_DEFAULT} into it",
+    )
 
 
 def set_mode(

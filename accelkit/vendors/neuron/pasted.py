@@ -105,6 +105,9 @@ def _warnings(
         yield f"the instance is not told: by its memory and links it is {product}"
     elif not sure and not instance.startswith(product):
         yield f"{instance} is not simulated: {product} is nearest"
+    told = [chip["neuron_device"] for chip in chips]
+    if told != [*range(len(chips))]:
+        yield f"chips are counted anew, without gaps: told are {', '.join(map(str, told))[:80]}"
     if not any(numa_in(word(chip.get("numa_node"))) is not None for chip in chips):
         yield "NUMA nodes are not told: they are made up"
     yield "serial numbers are not told: they are made up"

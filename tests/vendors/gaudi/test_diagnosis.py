@@ -76,6 +76,14 @@ def test_card_that_its_driver_has_given_up_is_told(bench: Make) -> None:
     assert made.findings()["the card"].symptom == "Gaudi card 0000:04:00.0 cannot be used"
 
 
+def test_card_that_is_reset_after_its_last_user_is_no_finding(bench: Make) -> None:
+    """The driver does so after each use."""
+    made = bench("gaudi2", 1)
+    made.do("status gaudi-0 in reset after device release")
+
+    assert suspects(made) == []
+
+
 @pytest.mark.parametrize("said", ["3", "none"])
 def test_modules_that_do_not_tell_cards_apart_are_told(bench: Make, said: str) -> None:
     made = bench(count=2)

@@ -58,6 +58,14 @@ def test_status_that_is_not_known_is_told_as_it_is(bench: Make) -> None:
     assert "Meditating" in condition.message
 
 
+def test_empty_status_is_told_as_none(bench: Make) -> None:
+    made = bench(count=1)
+
+    (condition,) = made.vendor.conditions(Said(made.host, {"status": "\n"}), made.devices()[0], ())
+    assert (condition.code, condition.severity) == ("status-unknown", Severity.INFO)
+    assert "it tells none" in condition.message
+
+
 def test_status_that_may_not_be_read_is_unknown_and_not_bad(bench: Make) -> None:
     """Seen: tools show N/A to whoever is not root, and somebody takes the card for broken."""
     made = bench(count=1)
@@ -72,8 +80,20 @@ def test_card_that_is_gone_cannot_be_asked(bench: Make) -> None:
     device = made.devices()[0]
     made.do("remove gaudi-0")
 
-    with pytest.raises(SourceError):
+    with pytest.raises(SourceError) as caught:
         made.conditions(device)
+    assert "there is no PCI function 0000:03:00.0" in str(caught.value)
+    assert "modprobe" not in caught.value.remedy
+
+
+def test_card_whose_driver_is_gone_cannot_be_asked(bench: Make) -> None:
+    made = bench(count=1)
+    device = made.devices()[0]
+    made.do("unload")
+
+    with pytest.raises(SourceError) as caught:
+        made.conditions(device)
+    assert caught.value.remedy == "modprobe habanalabs"
 
 
 def test_looking_opens_no_device_file(bench: Make) -> None:

@@ -42,6 +42,14 @@ def test_driver_of_a_virtual_machine_is_named(bench: Make) -> None:
     assert made.suspects() == ["vfio-pci"]
 
 
+def test_driver_is_not_missed_where_virtual_machines_have_all_chips(bench: Make) -> None:
+    made = bench("inf2", 2)
+    made.do("bind neuron-0 vfio-pci", "bind neuron-1 vfio-pci", "unload")
+
+    assert made.suspects() == ["vfio-pci", "vfio-pci"]
+    assert not any(finding.sure for finding in made.findings())
+
+
 def test_driver_without_chips_is_told(bench: Make) -> None:
     made = bench("inf2", 1)
     shutil.rmtree(made.directory + CHIPS)

@@ -71,6 +71,19 @@ def test_counters_that_a_driver_does_not_have_say_nothing(bench: Make) -> None:
     assert made.codes(chip) == {}
 
 
+def test_chip_that_cannot_be_asked_comes_with_what_to_do(bench: Make) -> None:
+    made = bench("trn1", 1)
+    (chip,) = made.chips()
+    made.put(f"{CHIPS}/neuron0/stats/hardware/mem_ecc_uncorrected", "x")
+    with pytest.raises(SourceError, match="no count") as caught:
+        made.codes(chip)
+    assert "kernel log" in caught.value.remedy
+    made.do("unload")
+    with pytest.raises(SourceError, match="no such file") as caught:
+        made.codes(chip)
+    assert caught.value.remedy.startswith("modprobe neuron")
+
+
 @pytest.mark.parametrize("text", ["", "x", "-1", "1e9", "9" * 30, "²", "\x00"])
 def test_counter_that_is_no_number_is_not_taken_for_health(bench: Make, text: str) -> None:
     made = bench("trn1", 1)

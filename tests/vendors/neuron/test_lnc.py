@@ -96,6 +96,19 @@ def test_file_is_read_as_people_write_it(bench: Make, text: str, lnc: int) -> No
     assert read_lnc(made.host) == lnc
 
 
+@pytest.mark.parametrize(
+    "text", ["NEURON_LOGICAL_NC_CONF", "\xff\x00", "OTHER=1\nNEURON_LOGICAL_NC_CONFIG\n"]
+)
+def test_file_that_is_cut_off_is_not_taken_for_the_default(bench: Make, text: str) -> None:
+    """Guessing would hand out cores that there are not."""
+    made = bench("trn2", 1)
+    made.put(facts.LNC_FILE, text)
+
+    with pytest.raises(SourceError, match="is no setting"):
+        read_lnc(made.host)
+    assert [code for _, code in made.unreadable()] == ["lnc-unknown"]
+
+
 @pytest.mark.parametrize("text", ["=3", "=", "=0", "=two", "=-1", "=1,2", "=²"])
 def test_value_that_cannot_be_makes_devices_stale_rather_than_wrong(bench: Make, text: str) -> None:
     """Guessing would hand out cores that there are not."""

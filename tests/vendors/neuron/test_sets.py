@@ -64,6 +64,34 @@ def test_chips_of_a_ring_run_in_any_run_of_neighbours(bench: Make) -> None:
     assert [0, 2] not in found
 
 
+@pytest.mark.parametrize("verb", ["lose neuron-5", "remove neuron-5", "bind neuron-5 vfio-pci"])
+def test_ring_that_lacks_its_last_chip_has_no_runs_over_the_gap(bench: Make, verb: str) -> None:
+    """Numbers end at the last chip that is there, and that one is not linked with the first."""
+    made = bench("inf2", 6)
+    made.do(verb)
+
+    assert [some for some in chip_sets(made) if len(some) == 2] == [[i, i + 1] for i in range(4)]
+    assert set(pairs(made)) == {(i, i + 1) for i in range(4)}
+
+
+def test_ring_that_lacks_another_chip_has_runs_over_its_ends(bench: Make) -> None:
+    made = bench("inf2", 6)
+    made.do("lose neuron-2")
+
+    found = [some for some in chip_sets(made) if len(some) == 2]
+    assert found == [[0, 1], [0, 5], [3, 4], [4, 5]]
+
+
+@pytest.mark.parametrize("text", ["x\n", "\n"])
+def test_chip_with_nonsense_for_links_costs_no_other_its_place(bench: Make, text: str) -> None:
+    """Claims for a row match what all its chips have."""
+    made = bench("trn2", 16)
+    made.put(f"{CHIPS}/neuron3/connected_devices", text)
+
+    assert {chip.attributes.get("topology") for chip in made.chips()} == {"torus"}
+    assert all("topology4_id" in chip.attributes for chip in made.chips())
+
+
 def test_chain_has_no_runs_over_its_ends(bench: Make) -> None:
     made = bench("inf2", 6, {"links": "chain"})
 
