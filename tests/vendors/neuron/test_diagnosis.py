@@ -25,6 +25,7 @@ def test_missing_driver_is_named(bench: Make) -> None:
     made.do("unload")
 
     assert made.suspects()[0] == "the neuron kernel module"
+    assert made.findings()[0].remedy.startswith("modprobe neuron")
 
 
 def test_chips_that_the_driver_does_not_take_are_counted(bench: Make) -> None:

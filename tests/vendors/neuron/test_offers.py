@@ -65,6 +65,16 @@ def test_resources_are_called_as_those_of_the_makers_plugin(bench: Make) -> None
     assert resource_of(CORES, made.cores()[0], made.vendor.domain) == "aws.amazon.com/neuroncore"
 
 
+def test_chips_are_called_as_today_without_an_offer(bench: Make) -> None:
+    made = bench("trn2", 1)
+    (chip,) = made.chips()
+    offer = Offer(name="all")
+
+    assert resource_of(offer, chip, made.vendor.domain) == "aws.amazon.com/neuron"
+    cores = resource_of(offer, made.cores()[0], made.vendor.domain)
+    assert cores == "aws.amazon.com/neuroncore-lnc2"
+
+
 def test_kubelet_gets_either_chips_or_their_cores(bench: Make) -> None:
     """Both names are for the same silicon, and a kubelet knows no counters."""
     made = bench("inf2", 2)

@@ -32,6 +32,19 @@ def test_errors_of_memory_are_counted_by_sort(bench: Make) -> None:
     assert found == {"sram-uncorrected": 1, "memory-uncorrected": 0, "memory-repairable": 4}
 
 
+def test_nothing_but_chips_and_cores_is_measured(bench: Make) -> None:
+    """Seen: measures of the host that are those of the container."""
+    made = bench("trn2", 2)
+    found = measured(made)
+
+    assert {sample.device for sample in found} == {device.id for device in made.devices()}
+    assert {sample.metric for sample in found} == {
+        "hw_memory_usage_bytes",
+        "hw_memory_size_bytes",
+        "hw_errors_total",
+    }
+
+
 def test_what_a_driver_does_not_tell_is_absent_and_not_zero(bench: Make) -> None:
     made = bench("inf2", 1)
     for name in ("total", "present", "peak"):
