@@ -211,6 +211,25 @@ def test_slices_of_the_makers_driver_are_read_with_partitions(tmp_path: Path) ->
     assert "not taken over: devices of the drivers dra.net" in node.warnings
 
 
+@pytest.mark.parametrize("profile, count", [("vf-of-2", 2), ("vf-of-3", 3), ("vf-of-99", 0)])
+def test_virtual_functions_are_as_many_as_their_profile_tells(
+    tmp_path: Path, profile: str, count: int
+) -> None:
+    """They were not taken over."""
+    facts = {
+        "parent": {"string": "0000-03-00-0-0xe211"},
+        "profile": {"string": profile},
+        "pciId": {"string": "0xe211"},
+        "resource.kubernetes.io/pciBusID": {"string": "0000:03:00.0"},
+    }
+
+    node = made("intel", slice_of("intel.accelkit.dev", attributes=facts), tmp_path)
+
+    parts = [d.profile for d in node.report.devices if d.parent is not None]
+    assert parts == [profile] * count
+    assert ("not taken over: partitions that there are" in node.warnings) == (not count)
+
+
 POLICY = "offers: [{name: all, through: dra}]"
 
 

@@ -1,14 +1,14 @@
 """The simulated Intel machine: its GPUs, virtual functions and device files. Not: what happens."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import attrs
 
 from accelkit.testing.machines import Entry, File, Line, Link, Machine, Node, Part, State
-from accelkit.testing.pasted import Looks
+from accelkit.testing.pasted import Cut, Looks, Verb
 from accelkit.testing.sysfs import PciPlace, extended_minor, part_place, pci_function
-from accelkit.vendors.intel import facts, shown, states, told
+from accelkit.vendors.intel import facts, shown, sriov, states, told
 from accelkit.vendors.intel.products import PRODUCTS
 
 _FIRST_RENDER, _CLASSIC = 128, 64
@@ -61,6 +61,13 @@ class IntelMachine(Machine):
         super().__init__(part)
         self.product = PRODUCTS[part.product]
         self.places = tuple(part_place(part, i) for i in range(part.count))
+
+    @classmethod
+    def cut(cls, product: str, index: int, cuts: Sequence[Cut]) -> tuple[Verb, ...]:
+        """As many virtual functions as their profile tells; other drivers do not tell it."""
+        counts = range(1, PRODUCTS[product].vfs + 1)
+        wanted = {cut.profile for cut in cuts}
+        return tuple(("vfs", index, str(n)) for n in counts if {sriov.profile_name(n)} == wanted)
 
     @property
     def driver(self) -> str:
@@ -243,6 +250,15 @@ class IntelMachine(Machine):
                 yield from told.wedged(address, card, driver, args[1])
             elif verb in {"load", "bind", "restore"} and driver in facts.DRIVERS:
                 yield told.bound(address, folder, driver)
+            elif verb == "vfs" and driver in facts.DRIVERS:
+                yield from self._new_vfs(state, index, driver)
+
+    def _new_vfs(self, state: State, index: int, driver: str) -> Iterator[tuple[str, ...]]:
+        """What is told of virtual functions that the driver has taken over."""
+        if not states.of(state, self.vendor).get("manual"):
+            for position in range(states.number(states.of(state, self.units()[index]), "vfs")):
+                place = vf_place(self.places[index], position)
+                yield told.bound(place.address, folder_of(place), driver)
 
     def booted(self, state: State) -> State:
         return states.booted(self, state)

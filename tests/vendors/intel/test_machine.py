@@ -4,7 +4,9 @@ import pytest
 
 from accelkit.core.errors import ConfigError, SourceError
 from accelkit.testing.machine_host import MachineHost
+from accelkit.testing.machines import Part
 from accelkit.testing.simulate import set_state, simulate
+from accelkit.vendors.intel.machine import IntelMachine
 from accelkit.vendors.intel.vendor import Intel, IntelOptions
 from tests.vendors.intel.bench import Make
 
@@ -108,6 +110,19 @@ def test_driver_that_is_loaded_anew_numbers_cards_otherwise_and_has_no_virtual_f
 
     assert len(made.devices()) == 2
     assert [made.paths(d)[0] for d in made.devices()] == before[::-1]
+
+
+@pytest.mark.parametrize("verb, told", [("vfs gpu-0 2", 2), ("vfs gpu-0 0", 0)])
+def test_driver_that_takes_virtual_functions_over_is_told(verb: str, told: int) -> None:
+    """One that was wedged stayed so when all were made anew."""
+    machine = IntelMachine(Part(vendor="intel", product="arc-pro-b60", count=1))
+    state = machine.verb({}, verb.split(maxsplit=1)[0], tuple(verb.split()[1:]))
+    uevents = list(machine.says(state, "vfs", tuple(verb.split()[1:])))
+
+    assert [words[:2] for words in uevents] == [("uevent", "bind")] * told
+    assert [words[-1] for words in uevents] == [
+        f"PCI_SLOT_NAME=0000:03:00.{n}" for n in range(1, told + 1)
+    ]
 
 
 def test_rubbish_stays_until_it_is_restored(bench: Make) -> None:
