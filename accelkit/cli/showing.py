@@ -89,14 +89,17 @@ def show_objects(objects: "Iterable[Json]", form: Form) -> None:
 
 
 def show_problems(problems: "Iterable[Problem]", *, err: bool = False) -> None:
-    """Print what is wrong, each with what to do; *err*: to standard error."""
+    """Print what is wrong, each once, with what to do; *err*: to standard error."""
+    told: dict[tuple[str, str, str], None] = {}
     for problem in problems:
         where = "/".join(filter(None, (problem.vendor, problem.subject)))
         # An error that also reaches people elsewhere names its device itself.
         reason = problem.reason.removeprefix(f"{where}: ")
-        click.echo(f"problem: {printable(f'{where}: {reason}')} [{problem.code}]", err=err)
-        if problem.remedy:
-            click.echo(f"  remedy: {printable(problem.remedy)}", err=err)
+        told[f"{where}: {reason}", problem.code, problem.remedy] = None
+    for what, code, remedy in told:
+        click.echo(f"problem: {printable(what)} [{code}]", err=err)
+        if remedy:
+            click.echo(f"  remedy: {printable(remedy)}", err=err)
 
 
 def lively() -> bool:

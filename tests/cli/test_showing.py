@@ -1,6 +1,15 @@
 import pytest
 
-from accelkit.cli.showing import aligned, amount, counted, document, show_table, timeless
+from accelkit.cli.showing import (
+    aligned,
+    amount,
+    counted,
+    document,
+    show_problems,
+    show_table,
+    timeless,
+)
+from accelkit.core.model import Problem
 
 
 @pytest.mark.parametrize(
@@ -42,3 +51,19 @@ def test_texts_of_hardware_do_not_steer_the_terminal(capsys: pytest.CaptureFixtu
     show_table(("PRODUCT",), [("a\x1b[2Jb\n",), ("H100 µ",)])
 
     assert capsys.readouterr().out == "PRODUCT\na�[2Jb�\nH100 µ\n"
+
+
+def test_what_is_wrong_is_said_once_however_often_it_was_met(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A folder of device files that was closed was told twice of each device."""
+    one = Problem(vendor="amd", subject="gpu-0", code="access-denied", reason="no", remedy="do")
+    other = Problem(vendor="amd", subject="gpu-1", code="access-denied", reason="no")
+
+    show_problems([one, one, other])
+
+    assert capsys.readouterr().out.splitlines() == [
+        "problem: amd/gpu-0: no [access-denied]",
+        "  remedy: do",
+        "problem: amd/gpu-1: no [access-denied]",
+    ]

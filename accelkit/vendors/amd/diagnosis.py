@@ -37,7 +37,7 @@ def diagnose(
     except SourceError as error:
         yield Finding(
             symptom="no GPU is offered",
-            suspect="KFD",
+            suspect=_SEEN_BY_NAME.get(error.code, "KFD"),
             proof=str(error),
             remedy=error.remedy or "see dmesg for kfd",
             sure=True,

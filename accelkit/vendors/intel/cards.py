@@ -6,7 +6,7 @@ import attrs
 
 from accelkit import DeviceNode, FrozenMap, Host, PciFunction, SourceError
 from accelkit.vendors.intel import facts
-from accelkit.vendors.intel.reading import measured_at, text_at
+from accelkit.vendors.intel.reading import number_at, text_at
 
 _MINOR = re.compile(r"(card|renderD)[0-9]{1,7}")
 _TILE = re.compile(r"tile[0-9]{1,3}")
@@ -92,10 +92,9 @@ def memory_of(card: Card, model: facts.Model) -> int | None:
     What the driver says; else, of the sizes that the model comes in, the largest that fits into
     the window that the firmware gave it. A smaller window is all that a virtual machine has.
     """
-    if card.folder is not None and card.driver == facts.I915:
-        told = measured_at(card.function.host, f"{card.folder}/lmem_total_bytes")
-        if told is not None and told > 0:
-            return told
+    told = _told_memory(card)
+    if told is not None and told > 0:
+        return told
     if not model.memory:
         return None
     window = _window(card.function)
@@ -104,13 +103,26 @@ def memory_of(card: Card, model: facts.Model) -> int | None:
     return max((size for size in model.memory if size <= window), default=window)
 
 
+def _told_memory(card: Card) -> int | None:
+    """What the i915 of Intel's packages tells; None: nothing, or not to us."""
+    if card.folder is None or card.driver != facts.I915:
+        return None
+    try:
+        return number_at(card.function.host, f"{card.folder}/lmem_total_bytes")
+    except SourceError:
+        return None
+
+
 def _window(function: PciFunction) -> int | None:
-    """Bytes of the window to its memory.
+    """Bytes of the window to its memory; None: it has none, or nothing tells it to us.
 
     Source:
         Linux, Documentation/PCI/sysfs-pci.rst: resource has start, end and flags of each BAR.
     """
-    lines = (text_at(function.host, function.path("resource")) or "").splitlines()
+    try:
+        lines = (text_at(function.host, function.path("resource")) or "").splitlines()
+    except SourceError:
+        return None
     if len(lines) <= _LOCAL_MEMORY_BAR:
         return None
     words = lines[_LOCAL_MEMORY_BAR].split()

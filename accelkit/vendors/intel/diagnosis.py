@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from accelkit import Finding, Host, PciFunction, SourceError
+from accelkit import AccessDenied, Finding, Host, PciFunction, SourceError
 from accelkit.vendors.intel import cards, discovery, facts, sriov
 
 _OTHERS = 0o006
@@ -32,8 +32,8 @@ def diagnose(host: Host, functions: Sequence[PciFunction]) -> Iterator[Finding]:
             yield from _of(function)
         except SourceError as error:
             yield Finding(
-                symptom=f"GPU {function.address} is not offered",
-                suspect="its files",
+                symptom=f"of GPU {function.address} not everything can be known",
+                suspect="the agent's rights" if isinstance(error, AccessDenied) else "its files",
                 proof=str(error),
                 remedy=error.remedy,
             )

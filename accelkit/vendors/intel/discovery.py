@@ -6,6 +6,7 @@ from enum import StrEnum
 import attrs
 
 from accelkit import (
+    AccessDenied,
     Device,
     FrozenMap,
     ModelError,
@@ -52,7 +53,8 @@ def discover_all(
 
 
 def _unreadable(subject: str, error: SourceError | ModelError) -> Unreadable:
-    return Unreadable(subject=subject, code="unreadable", reason=str(error), remedy=error.remedy)
+    code = error.code if isinstance(error, AccessDenied) else "unreadable"
+    return Unreadable(subject=subject, code=code, reason=str(error), remedy=error.remedy)
 
 
 def name_of(function: PciFunction, number: int) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from accelkit import AccessDenied, SourceError
-from accelkit.core.host import Door
+from accelkit.core.host import Door, Host
 from tests.vendors.amd.bench import Bench, Make
 
 
@@ -84,14 +84,26 @@ def test_device_file_that_is_missing_or_closed_is_told(bench: Make) -> None:
 class Dark(Door):
     """KFD cannot be listed."""
 
+    def __init__(self, host: Host, error: SourceError) -> None:
+        super().__init__(host)
+        self.error = error
+
     def names(self, path: str) -> tuple[str, ...]:
         if "topology" in path:
-            raise SourceError(f"{path}: cannot read it: Input/output error")
+            raise self.error
         return super().names(path)
 
 
-def test_source_that_fails_is_told(bench: Make) -> None:
+@pytest.mark.parametrize(
+    "error, suspect",
+    [
+        (SourceError("cannot read it: Input/output error"), "KFD"),
+        (AccessDenied("this process may not list it"), "the agent's rights"),
+    ],
+)
+def test_source_that_fails_is_told(bench: Make, error: SourceError, suspect: str) -> None:
+    """KFD was suspected where a right was missing."""
     made = bench("mi210", 1)
-    dark = Bench(made.directory, Dark(made.host), made.vendor)
+    dark = Bench(made.directory, Dark(made.host, error), made.vendor)
 
-    assert "Input/output error" in dark.findings()["KFD"].proof
+    assert dark.findings()[suspect].proof == str(error)

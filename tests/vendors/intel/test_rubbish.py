@@ -20,6 +20,7 @@ from accelkit import (
     Signal,
     SourceError,
     Stat,
+    Unreadable,
 )
 from accelkit.core.host import READ_LIMIT, Door
 from accelkit.core.model import contradictions
@@ -192,12 +193,26 @@ def test_gpu_of_which_less_can_be_read_is_there_all_the_same(
     directory: str, error: type[SourceError]
 ) -> None:
     known = devices_of(directory)
-    names = ("numa_node", "osrelease", "version", "vram_quota")
+    names = ("numa_node", "osrelease", "version", "vram_quota", "resource", "lmem_total_bytes")
     host = Noisy(MachineHost(directory), dict.fromkeys(names, error))
     report = read_inventory(Intel(IntelOptions()), host)
 
     assert [d.id for d in report.devices] == [d.id for d in known]
     assert report.problems == ()
+
+
+def test_right_that_is_missing_is_told_as_that(directory: str) -> None:
+    """A GPU was called unreadable, and one whose device files were closed not offered."""
+    host = Noisy(MachineHost(directory), {"sriov_numvfs": AccessDenied})
+    vendor = Intel(IntelOptions())
+    found = [one for one in vendor.discover(host) if isinstance(one, Unreadable)]
+    findings = [one for one in vendor.diagnose(host) if "not everything" in one.symptom]
+
+    assert [(one.subject, one.code) for one in found] == [
+        ("0000:03:00.0", "access-denied"),
+        ("0000:04:00.0", "access-denied"),
+    ]
+    assert {one.suspect for one in findings} == {"the agent's rights"}
 
 
 def test_sensor_without_data_leaves_all_else_known(directory: str) -> None:
