@@ -96,7 +96,7 @@ class Holder:
 async def _pods(kubelet: Path) -> pr.ListPodResourcesResponse:
     async with dial(kubelet / "pod-resources" / "kubelet.sock") as channel:
         return await services.call(
-            channel, services.LIST, pr.ListPodResourcesRequest(), timeout_s=2.0
+            channel, services.LIST, pr.ListPodResourcesRequest(), timeout_s=10.0
         )
 
 

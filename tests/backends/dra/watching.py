@@ -29,7 +29,7 @@ async def until(holds: Callable[[], object], patience_s: float = 10.0) -> None:
 async def register(path: Path, *, refusal: str = "") -> reg.PluginInfo:
     """Ask who is there and tell it what came of that, as the kubelet does."""
     async with dial(path) as channel:
-        info = await services.call(channel, services.GET_INFO, reg.InfoRequest(), timeout_s=1)
+        info = await services.call(channel, services.GET_INFO, reg.InfoRequest(), timeout_s=5)
         status = reg.RegistrationStatus(plugin_registered=not refusal, error=refusal)
         await services.call(channel, services.NOTIFY, status, timeout_s=5)
     return info

@@ -419,7 +419,7 @@ async def test_the_thread_is_free_again_after_a_call_that_took_too_long(
     server: Scripted, clients: Clients, tmp_path: Path
 ) -> None:
     server.answer(slow(b"HTTP/1.1 200 OK\r\nX: ", drips=True))
-    kube = clients.dial(kubeconfig(tmp_path, server.url), timeout_s=2.0)
+    kube = clients.dial(kubeconfig(tmp_path, server.url), timeout_s=4.0)
     with pytest.raises(TransportError):
         await kube.get(SLICES, "a")
     server.answer(says(SLICE))

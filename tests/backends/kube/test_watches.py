@@ -234,13 +234,14 @@ async def test_a_watch_that_does_not_begin_in_time_is_an_error(
     await server.all_closed()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drips", [False, True], ids=["and stops", "and drips"])
 async def test_a_watch_that_falls_silent_is_an_error_and_its_connection_ends(
     server: Scripted, clients: Clients, tmp_path: Path, *, drips: bool
 ) -> None:
     begun = head(Transfer_Encoding="chunked") + chunk(lines(ADDED))
     server.answer(slow(begun, drips=drips))
-    kube = clients.dial(kubeconfig(tmp_path, server.url), idle_s=1.0)
+    kube = clients.dial(kubeconfig(tmp_path, server.url), idle_s=2.0)
     changes = kube.watch(SLICES, version="5")
     await anext(changes)
 
@@ -250,16 +251,21 @@ async def test_a_watch_that_falls_silent_is_an_error_and_its_connection_ends(
     await server.all_closed()
 
 
+CALL_S = 4.0
+"""Enough for loading the client, too."""
+
+
+@pytest.mark.slow
 async def test_a_watch_may_take_longer_than_a_call(
     server: Scripted, clients: Clients, tmp_path: Path
 ) -> None:
     async def late(_asked: Asked, writer: Writer) -> None:
         writer.write(head(Transfer_Encoding="chunked"))
-        await asyncio.sleep(1.5)
+        await asyncio.sleep(1.5 * CALL_S)
         writer.write(chunk(lines(ADDED)) + b"0\r\n\r\n")
 
     server.answer(late)
-    kube = clients.dial(kubeconfig(tmp_path, server.url), timeout_s=1.0)
+    kube = clients.dial(kubeconfig(tmp_path, server.url), timeout_s=CALL_S)
 
     assert len(await watched(kube)) == 1
 
