@@ -144,8 +144,21 @@ def _declared_faults(kind: type[Vendor]) -> Iterator[str]:
         yield f"access: {fault}"
     signals: object = kind.signals
     # Where options decide it is a property, of which only an object can tell more.
-    if not hasattr(signals, "__get__") and (fault := misfit(Signals, signals)):
+    if hasattr(signals, "__get__"):
+        return
+    if fault := misfit(Signals, signals):
         yield f"signals: {fault}"
+    else:
+        faults = filter(None, map(_pattern_fault, kind.signals.kernel_log))
+        yield from (f"signals: {fault}" for fault in faults)
+
+
+def _pattern_fault(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        return f"{pattern!r} is no pattern: {error}"
+    return ""
 
 
 def _numbers(match: PciMatch) -> tuple[int, ...]:

@@ -47,6 +47,7 @@ class Signals:
 
     uevents: tuple[str, ...] = ()
     kernel_log: tuple[str, ...] = ()
+    """Regular expressions, of which one is found anywhere in a line."""
     files: tuple[str, ...] = ()
 
 

@@ -97,6 +97,7 @@ def test_api_is_a_number(api: object) -> None:
         ("access", {"read": ["/sys"]}, "access: expected Access, found dict"),
         ("access", Access(read=(1,)), "access: read[0]: expected str, found int"),  # type: ignore[arg-type]  # what is tested
         ("signals", {"files": ["/dev/a"]}, "signals: expected Signals, found dict"),
+        ("signals", Signals(kernel_log=("acme", "acme (")), "signals: 'acme (' is no pattern: mis"),
         ("platforms", "/dev/acme", "platforms must be a tuple of paths"),
         ("platforms", (1,), "platforms must be a tuple of paths"),
         ("parallel", 0, "parallel must be at least 1, found 0"),
