@@ -10,6 +10,8 @@ from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
 
 import attrs
 
+from accelkit.core.connections import Connections
+
 log = logging.getLogger(__name__)
 
 HEAD_LIMIT = 8192
@@ -77,8 +79,7 @@ class HttpServer:
     def __init__(self, route: Route, post: Post | None = None) -> None:
         self._route = route
         self._post = post
-        self._open: dict[asyncio.Task[None], None] = {}
-        """Connections, the oldest first."""
+        self._connections = Connections(self._serve)
         self._server: asyncio.Server | None = None
         self._path: Path | None = None
         self._inode: int | None = None
@@ -94,7 +95,7 @@ class HttpServer:
         """
         # Kept before it serves: who is cancelled in between must find what to close.
         self._server = await asyncio.start_server(
-            self._serve, host, port, limit=HEAD_LIMIT, start_serving=False
+            self._connected, host, port, limit=HEAD_LIMIT, start_serving=False
         )
         await self._server.start_serving()
         return int(self._server.sockets[0].getsockname()[1])
@@ -109,7 +110,7 @@ class HttpServer:
         # socket that another instance has just bound is replaced in one step.
         fresh = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
         self._server = await asyncio.start_unix_server(
-            self._serve, fresh, limit=HEAD_LIMIT, start_serving=False
+            self._connected, fresh, limit=HEAD_LIMIT, start_serving=False
         )
         try:
             fresh.chmod(0o600)
@@ -134,32 +135,21 @@ class HttpServer:
         """End every connection; unlink the socket if it is still ours."""
         if self._server is not None:
             self._server.close()
-        for task in self._open:
-            task.cancel()
-        await asyncio.gather(*self._open, return_exceptions=True)
+        await self._connections.close()
         if self._path is not None and self.in_place:
             self._path.unlink(missing_ok=True)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        if len(self._open) >= _most():
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._connections) >= _most():
             # Whoever keeps connections for long keeps nobody else, such as a probe, from asking.
-            oldest = next(iter(self._open))
-            del self._open[oldest]
-            oldest.cancel()
-        self._open[task] = None
-        try:
-            await self._converse(reader, writer)
-            writer.close()
-            async with asyncio.timeout(SEND_S):
-                await writer.wait_closed()
-        except (OSError, TimeoutError, asyncio.CancelledError):
-            # The peer is gone or does not read, or we end: closing would wait for it for ever.
-            # A cancelled task would be logged as an error.
-            writer.transport.abort()
-        finally:
-            self._open.pop(task, None)
+            self._connections.end_oldest()
+        self._connections.begin(reader, writer)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self._converse(reader, writer)
+        writer.close()
+        async with asyncio.timeout(SEND_S):
+            await writer.wait_closed()
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         keep = True

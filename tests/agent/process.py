@@ -61,6 +61,7 @@ def with_fault(made: Parts, fault: str) -> Parts:
             return attrs.evolve(made, holdings=broken)
         case "--stubborn":
             process.LAST_S = 2.0
+            process.HUNG_S = 20.0  # the loop is busy at most, not hung
             return attrs.evolve(made, holdings=stubborn)
         case "--block":
             process.LAST_S = 2.0

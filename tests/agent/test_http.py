@@ -231,7 +231,7 @@ async def test_peer_that_does_not_read_is_let_go(monkeypatch: pytest.MonkeyPatch
     deaf.sendall(b"GET / HTTP/1.1\r\n\r\n")
     await asked.wait()
 
-    await until(lambda: not server._open)
+    await until(lambda: len(server._connections) == 0)
 
     reader, writer = await asyncio.open_connection(sock=deaf)
     async with asyncio.timeout(PATIENCE_S):

@@ -8,6 +8,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from attrs import frozen
 
+from accelkit.core.connections import Connections
+
 HEAD_LIMIT = 65536
 """Bytes of a request line with its headers."""
 BODY_LIMIT = 3 * 1024 * 1024
@@ -74,14 +76,15 @@ class HttpServer:
     ) -> None:
         self._handler = handler
         self._tls = tls
-        self._open: set[asyncio.Task[None]] = set()
+        self._connections = Connections(self._serve)
         self._server: asyncio.Server | None = None
         self.port = port
 
     async def listen(self) -> None:
         """Serve on 127.0.0.1, on the port of the last time if there was one."""
+        self._connections = Connections(self._serve)
         self._server = await asyncio.start_server(
-            self._serve, "127.0.0.1", self.port, limit=HEAD_LIMIT, ssl=self._tls
+            self._connections.begin, "127.0.0.1", self.port, limit=HEAD_LIMIT, ssl=self._tls
         )
         self.port = int(self._server.sockets[0].getsockname()[1])
 
@@ -90,23 +93,12 @@ class HttpServer:
         if self._server is not None:
             self._server.close()
             self._server = None
-        for task in self._open:
-            task.cancel()
-        await asyncio.gather(*self._open, return_exceptions=True)
+        await self._connections.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._open.add(task)
-        try:
-            await self._converse(reader, writer)
-            writer.close()
-            await writer.wait_closed()
-        except (OSError, asyncio.CancelledError):
-            # The peer is gone or we end: closing would wait for it.
-            writer.transport.abort()
-        finally:
-            self._open.discard(task)
+        await self._converse(reader, writer)
+        writer.close()
+        await writer.wait_closed()
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while (asked := await _read(reader, writer)) is not None:
