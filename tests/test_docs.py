@@ -119,6 +119,7 @@ READ_ON = {"tutorial", "abilities"}
 """Folders of pages that tests/docs follows word by word."""
 
 
+@pytest.mark.timeout(300)  # a page runs many commands
 @pytest.mark.parametrize(
     "page",
     [p for p in PAGES if [*examples(p)] and p.parent.name not in READ_ON],
