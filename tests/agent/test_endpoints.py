@@ -61,7 +61,11 @@ async def test_agent_whose_loop_did_not_turn_lately_is_not_live(tmp_path: Path) 
 
 
 class Ahead(RealClock):
-    """Shows a later time than what was noted."""
+    """Shows a later time than what was noted, just now, too."""
+
+    def __init__(self) -> None:
+        self._ahead_s = 0.0
 
     def monotonic(self) -> float:
-        return super().monotonic() + 100
+        self._ahead_s += 100
+        return super().monotonic() + self._ahead_s

@@ -87,6 +87,25 @@ class Node:
         return len(pasts) == 2 and all(past and past.ill is ill for past in pasts)
 
 
+@attrs.frozen(kw_only=True)
+class Said:
+    """What a command says of all devices."""
+
+    code: int
+    health: set[str]
+    reasons: list[list[str]]
+
+
+def said(run: Run, command: str, *words: object) -> Said:
+    answer = run(command, *words, "-o", "json")
+    found = [item["verdict"] for item in json.loads(answer.out)["items"]]
+    return Said(
+        code=answer.code,
+        health={verdict["health"] for verdict in found},
+        reasons=[[reason["code"] for reason in verdict["reasons"]] for verdict in found],
+    )
+
+
 async def until(condition: Callable[[], object]) -> None:
     """Wait until *condition*, which may ask the agent, is true."""
     async with asyncio.timeout(PATIENCE_S):
@@ -138,15 +157,10 @@ async def test_device_that_flaps_is_held_for_everybody_and_freed_for_everybody(
             assert f'accelkit_device_health{{device="{device}",health="UNHEALTHY"}} 1' in metrics
             code = f'device="{device}",code="flapping",severity="FATAL"'
             assert f"accelkit_device_condition{{{code}}} 1" in metrics
+        ill = Said(code=1, health={"UNHEALTHY"}, reasons=[["flapping", "recovering"]] * 2)
         # Who does not ask the agent reads what it has written down, a second later at most.
-        await until(lambda: run("devices", *policy).code == 1)
-        for command in ("health", "devices"):
-            answer = await asyncio.to_thread(run, command, *policy, "-o", "json")
-            found = [item["verdict"] for item in json.loads(answer.out)["items"]]
-            codes = [[reason["code"] for reason in verdict["reasons"]] for verdict in found]
-            assert answer.code == 1
-            assert {verdict["health"] for verdict in found} == {"UNHEALTHY"}
-            assert codes == [["flapping", "recovering"]] * 2
+        await until(lambda: said(run, "devices", *policy) == ill)
+        assert await asyncio.to_thread(said, run, "health", *policy) == ill
 
         for device in (PLUGGED, CLAIMED):
             answer = await asyncio.to_thread(run, "health", "clear", device, *policy)
