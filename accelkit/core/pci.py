@@ -21,7 +21,7 @@ FUNCTIONS = "/sys/bus/pci/devices"
 NODES = "/sys/devices/system/node"
 """Linux, Documentation/ABI/stable/sysfs-devices-node."""
 
-_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
+_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 
 def is_pci_address(text: str) -> bool:

@@ -12,6 +12,7 @@ from accelkit.core.clock import RealClock
 from tests.agent.keeping.board import Board
 from tests.agent.keeping.storage import RealStorage
 from tests.agent.keeping.world import World, allocation
+from tests.open_files import open_files
 from tests.processes import running
 
 RIVALS, CYCLES = 3, 30
@@ -44,8 +45,7 @@ def files_in(directory: Path) -> list[str]:
 def costs() -> tuple[int, int, int]:
     """Open files, threads and objects of this process."""
     gc.collect()
-    files = len(list(Path("/proc/self/fd").iterdir()))
-    return files, threading.active_count(), len(gc.get_objects())
+    return len(open_files("self")), threading.active_count(), len(gc.get_objects())
 
 
 @pytest.mark.slow

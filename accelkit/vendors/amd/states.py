@@ -21,10 +21,10 @@ KFD_FILE = "properties"
 _RUBBISH = "\x00rubbish"
 
 
-def _of_unit(change: Callable[[dict[str, Json], Rest], None]) -> Happen:
+def _of_unit(verb: str, change: Callable[[dict[str, Json], Rest], None]) -> Happen:
     """A verb that changes one unit; *change* raises ValueError where its words are wrong."""
 
-    def happen(verb: str, machine: "AmdMachine", state: State, args: Rest) -> State:
+    def happen(machine: "AmdMachine", state: State, args: Rest) -> State:
         unit = machine.unit(verb, args)
         try:
             change(state.setdefault(unit, {}), args[1:])
@@ -32,11 +32,7 @@ def _of_unit(change: Callable[[dict[str, Json], Rest], None]) -> Happen:
             raise machine.misused(verb, str(error)) from error
         return state
 
-    return lambda machine, state, args: happen(_verb_of(change), machine, state, args)
-
-
-def _verb_of(change: object) -> str:
-    return next((verb for verb, known in _UNIT_VERBS.items() if known[1] is change), "")
+    return happen
 
 
 def _no_more(rest: Rest) -> None:
@@ -86,13 +82,14 @@ def _pages(own: dict[str, Json], rest: Rest) -> None:
     own["pages"] = rest[0]
 
 
-def _counted(verb: str) -> Happen:
-    """A verb of errors, which only some GPUs count."""
+def _counted(verb: str, change: Callable[[dict[str, Json], Rest], None]) -> Happen:
+    """The same of errors, which only some GPUs count."""
+    counted = _of_unit(verb, change)
 
     def happen(machine: "AmdMachine", state: State, args: Rest) -> State:
         if not machine.board.counts_errors:
             raise machine.misused(verb, "needs a product that counts errors, and no guest")
-        return _UNIT_HAPPENS[verb](machine, state, args)
+        return counted(machine, state, args)
 
     return happen
 
@@ -155,12 +152,9 @@ _UNIT_VERBS: Mapping[str, tuple[str, Callable[[dict[str, Json], Rest], None]]] =
     "narrow": ("narrow UNIT LANES", _whole("width")),
     "busy": ("busy UNIT PERCENT", _whole("busy")),
     "fill": ("fill UNIT BYTES", _whole("used")),
-    "ras": ("ras UNIT BLOCK UNCORRECTED [CORRECTED]", _ras),
-    "pages": ("pages UNIT LETTERS", _pages),
     "hold": ("hold UNIT PID [PARTITION]", _hold),
     "free": ("free UNIT", _free),
 }
-_UNIT_HAPPENS = {verb: _of_unit(change) for verb, (_, change) in _UNIT_VERBS.items()}
 
 
 def _common(verb: str) -> Happen:
@@ -232,8 +226,9 @@ def _mode(machine: "AmdMachine", state: State, args: Rest) -> State:
 
 
 VERBS: Mapping[str, tuple[str, Happen]] = {
-    **{verb: (usage, _UNIT_HAPPENS[verb]) for verb, (usage, _) in _UNIT_VERBS.items()},
-    **{verb: (_UNIT_VERBS[verb][0], _counted(verb)) for verb in ("ras", "pages")},
+    **{verb: (usage, _of_unit(verb, change)) for verb, (usage, change) in _UNIT_VERBS.items()},
+    "ras": ("ras UNIT BLOCK UNCORRECTED [CORRECTED]", _counted("ras", _ras)),
+    "pages": ("pages UNIT LETTERS", _counted("pages", _pages)),
     "rubbish": ("rubbish UNIT [FILE]", _rubbish),
     "hide": ("hide UNIT FILE", _hide),
     "mode": ("mode [UNIT] MODE", _mode),

@@ -182,11 +182,10 @@ def _write(function: PciFunction, device: Device, wanted: int, before: int) -> N
     try:
         if wanted:
             function.host.write(path, str(wanted))
-    except AccessDenied:
-        _take_back(function, before)
-        raise
     except SourceError as error:
         _take_back(function, before)
+        if isinstance(error, AccessDenied):
+            raise
         raise PartitionError(
             f"{device.id} did not get {wanted} virtual functions: {error}",
             device=str(device.id),

@@ -1,6 +1,6 @@
 """Chips as devices. Not here: what is wrong with them, and which may be used together."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
@@ -28,6 +28,8 @@ from accelkit.vendors.tpu.chips import (
 )
 from accelkit.vendors.tpu.slices import Said, Slice, Unknown, accelerator_type, read_slice
 
+Answer = tuple[str, ...] | Unready | SourceError
+"""Device files of a chip, or why it has none that can be used, or known."""
 _PARTS = (2, 4)
 """Sizes of blocks of which a host may have several."""
 
@@ -69,7 +71,7 @@ def read_inventory(host: Host, said: Said) -> Inventory:
 
 def unready(host: Host, here: Inventory) -> bool:
     """Whether a chip of the host cannot be used as it is; one that cannot be read may be well."""
-    return any(isinstance(_nodes(host, chip), Unready) for chip in here.chips)
+    return _some_unready([_nodes(host, chip) for chip in here.chips])
 
 
 def name_of(chip: Chip) -> str:
@@ -96,15 +98,15 @@ def chip_of(host: Host, device: Device) -> Chip:
 
 def discover_all(vendor: Vendor, host: Host, here: Inventory) -> Iterator[Device | Unreadable]:
     """Each chip as a device, or why it cannot be one."""
+    answers = [_nodes(host, chip) for chip in here.chips]
     several = here.slice is not None and here.slice.hosts > 1
     # A worker's part of a slice is used as a whole: one chip without a driver is as good as gone.
-    placed = here.complete and not (several and unready(host, here))
-    for index, chip in enumerate(here.chips):
-        found = _nodes(host, chip)
+    placed = here.complete and not (several and _some_unready(answers))
+    for index, (chip, answer) in enumerate(zip(here.chips, answers, strict=True)):
         try:
-            if isinstance(found, Exception):
-                raise found
-            yield _device(vendor, chip, found, _facts(here, chip, index if placed else None))
+            if isinstance(answer, Exception):
+                raise answer
+            yield _device(vendor, chip, answer, _facts(here, chip, index if placed else None))
         except Unready as error:
             yield Unreadable(
                 subject=name_of(chip), code=error.code, reason=str(error), remedy=error.remedy
@@ -115,7 +117,11 @@ def discover_all(vendor: Vendor, host: Host, here: Inventory) -> Iterator[Device
             )
 
 
-def _nodes(host: Host, chip: Chip) -> tuple[str, ...] | Unready | SourceError:
+def _some_unready(answers: Iterable[Answer]) -> bool:
+    return any(isinstance(answer, Unready) for answer in answers)
+
+
+def _nodes(host: Host, chip: Chip) -> Answer:
     try:
         return nodes_of(host, chip)
     except (Unready, SourceError) as error:
